@@ -57,42 +57,19 @@ extension Command {
         self.init(entry: entry, requests: requests, onlyReads: false, needsRoot: true, run: .early(run))
     }
 
-    static let all = groups.flatMap(\.commands)
-
-    /// All of them, as `--help` has them.
-    static let groups: [(title: String, commands: [Command])] = [
-        (
-            "Find and read",
-            [
-                SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command,
-                ShowCommand.command, OpenCommand.command, ExportCommand.command, ChangesCommand.command,
-            ]
-        ),
-        (
-            "The copy and the server",
-            [
-                StatusCommand.command, MetricsCommand.command, SyncCommand.command, VerifyCommand.command,
-                HistoryCommand.command, PingCommand.command, NetCommand.command,
-            ]
-        ),
-        (
-            "Write",
-            [
-                CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command,
-                DeleteCommand.command, RestoreCommand.command, UndoCommand.command,
-            ]
-        ),
-        (
-            "Writes that wait",
-            [QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command]
-        ),
-        (
-            "Set up and look after",
-            [
-                ErrorsCommand.command, DoctorCommand.command, MCPCommand.command, LoginCommand.command,
-                LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
-            ]
-        ),
+    /// All of them, in the order of `--help`.
+    static let all: [Command] = [
+        SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command,
+        OpenCommand.command,
+        ExportCommand.command, ChangesCommand.command, StatusCommand.command, MetricsCommand.command,
+        SyncCommand.command, VerifyCommand.command,
+        HistoryCommand.command,
+        PingCommand.command, NetCommand.command,
+        CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command, DeleteCommand.command,
+        RestoreCommand.command, UndoCommand.command,
+        QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,
+        ErrorsCommand.command, DoctorCommand.command, MCPCommand.command,
+        LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
     ]
 }
 
@@ -108,7 +85,11 @@ extension CommandTable {
             CommandOption("--color", "WHEN", "`auto` (on a terminal), `always` or `never`."),
             .help, .version,
         ],
-        groups: Command.groups.map { ($0.title, $0.commands.map(\.entry)) },
+        commands: Command.all.map(\.entry),
+        chapters: [
+            "search": "Find and read", "status": "The copy and the server", "capture": "Write",
+            "queue": "Writes that wait", "errors": "Set up and look after",
+        ],
         exitCodes: [
             (.fine, "Success."),
             (.error, "An error; the message says what to do."),
@@ -122,8 +103,7 @@ extension CommandTable {
             (.notDelivered, "With `--wait`: the write is on disk, and was not delivered in time."),
         ],
         explanations: [
-            "log": "; did you mean changes or history?",
-            "edit --note": ": the server cannot change a text. Capture a new note, and delete this one.",
+            "log": "; did you mean changes or history?", "edit --note": ": the server cannot change a text.",
         ])
 }
 

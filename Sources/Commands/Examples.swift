@@ -21,44 +21,33 @@ enum Examples {
         search | '"rye bread" -wheat' | These two words in a row, without wheat.
         search | 'title:swift OR title:rust' | One of them in the title.
         search | 'tag:recipe (bread OR "hot cake")' | Recipes of one of them.
-        search | type:video since:30d | Videos of the last 30 days.
         search | is:untagged before:2026 | Kept before 2026, without a tag.
         related | 59ec6da4 | Items that have rare words in common with it.
         list | --since today | What was saved today.
         list | -n 0 --type note --count | How many notes there are.
         tags | | Each tag, with the number of its items.
         show | 59ec6da4 | The item whose id begins so, with its text.
-        show | 59ec6da4 --raw >text.md | The text alone.
         open | 59ec6da4 07d81c3e | Two pages in the browser.
         export | ~/prsnl | A Markdown file for each item.
-        export | - >items.jsonl | Lines of JSON.
-        changes | --since 7d | What has changed in a week.
         changes | --cursor mail --batch 50 | The next 50 that this reader has not had.
         changes | --cursor log --follow ./hook | Hand each new one to a command.
         status | | Whether the copy is complete, and how old.
-        status | --watch | The same, as it changes.
         metrics | | The metrics on stdout.
         sync | --wait | Look for new items, and say what came.
-        sync | --full --wait | Find edits and deletions too.
-        verify | | Compare the list.
         verify | --texts=1/7 | Compare a seventh of the texts, too.
         history | | When was pulled, and what came.
         ping | | How long the server takes to answer.
         net | --watch | Each change of the network.
-        capture | https://example.org/ --tag later | Save one page.
-        capture | https://example.org/a https://example.org/b | Save two.
+        capture | https://example.org/ https://example.net/ --tag later | Save two pages.
         capture | --stdin <urls.txt | Save many.
         note | 'Call Ada' --tag todo | Save a short note.
-        note | | Write one in $EDITOR.
         edit | 59ec6da4 --title 'Rye bread' | Change the title.
-        edit | 59ec6da4 | Change all in $EDITOR.
         tag | +read -later 59ec6da4 | Add one tag and remove another.
         tag | +bread $(prsnlctl search --ids rye) | Tag what a search finds.
         delete | 59ec6da4 | Delete it, after a question.
         restore | 59ec6da4 | Capture it again.
         undo | | Take the last command back, if it was not sent.
         queue | | What waits to be sent, and why.
-        queue | --state parked | What needs a decision.
         queue show | 12 | Its content, its attempts, what helps.
         queue drop | 12 | Give this write up.
         retry-queue | 12 | Send it now.

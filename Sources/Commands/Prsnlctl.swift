@@ -55,18 +55,16 @@ package enum Prsnlctl {
         }
     }
 
-    /// `--color` stands above the environment, and is what the environment would say.
+    /// `--color` says what the environment would say, and stands above it.
     private static func chooseColours(
         _ arguments: ParsedArguments, _ environment: inout ProcessEnvironment
     ) throws(UserFacingError) {
-        let choices: [String: [String: String]] = [
-            "auto": [:], "never": ["NO_COLOR": "1"], "always": ["NO_COLOR": "", "CLICOLOR_FORCE": "1"],
-        ]
-        guard let choice = arguments.value("--color") else { return }
-        guard let variables = choices[choice] else {
-            throw arguments.failure("--color takes auto, always or never: \(SafeText.harmless(choice))")
+        switch arguments.value("--color") {
+        case nil, "auto": break
+        case "never": environment.variables["NO_COLOR"] = "1"
+        case "always": environment.variables.merge(["NO_COLOR": "", "CLICOLOR_FORCE": "1"]) { $1 }
+        default: throw arguments.failure("--color takes auto, always or never")
         }
-        environment.variables.merge(variables) { $1 }
     }
 
     private static let overview = CommandTable.prsnlctl.overview(

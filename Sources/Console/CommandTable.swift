@@ -52,27 +52,25 @@ package struct CommandTable: Sendable, Equatable {
     package let program: String
     package let summary: String
     package let options: [CommandOption]
-    /// The chapters of `--help`.
-    package let groups: [Group]
+    package let commands: [CommandDescription]
+    /// The chapters of `--help`, by the command that each begins with.
+    package let chapters: [String: String]
     package let exitCodes: [(code: ExitCode, meaning: String)]
     /// How the sentence ends about what people expect and there is not: a command, or a command with an option.
     let explanations: [String: String]
 
-    package typealias Group = (title: String, commands: [CommandDescription])
-
     package init(
-        program: String, summary: String, options: [CommandOption], groups: [Group],
+        program: String, summary: String, options: [CommandOption], commands: [CommandDescription],
+        chapters: [String: String] = [:],
         exitCodes: [(code: ExitCode, meaning: String)], explanations: [String: String] = [:]
     ) {
         self.program = program
         self.summary = summary
         self.options = options
-        self.groups = groups
+        (self.commands, self.chapters) = (commands, chapters)
         self.exitCodes = exitCodes
         self.explanations = explanations
     }
-
-    package var commands: [CommandDescription] { groups.flatMap(\.commands) }
 
     package static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
 
@@ -104,7 +102,7 @@ extension CommandTable {
             CommandOption("--instance", "NAME", "With `--check-config`: as `prsnld@NAME.service` has it."),
             .help, .version,
         ],
-        groups: [],
+        commands: [],
         exitCodes: [
             (.fine, "Stopped by SIGTERM or SIGINT; or `--once` ended with a complete copy."),
             (.error, "It could not start or go on; the last message says why."),
@@ -140,8 +138,11 @@ extension CommandTable {
             let json = command.options.contains(.json) ? "Also --json. " : ""
             lines += ["", "\(json)General options and exit codes: \(program) --help"]
         } else {
-            lines = ["usage: \(program) [OPTION]..." + (groups.isEmpty ? "" : " COMMAND"), "", summary]
-            for group in groups { lines += Self.part("\(group.title):", group.commands.map { ($0.name, $0.summary) }) }
+            lines = ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
+            for command in commands {
+                if let title = chapters[command.name] { lines += ["", "\(title):"] }
+                lines += Self.aligned([(command.name, command.summary)], column: 15)
+            }
             lines += Self.part("Options:", options.map { ($0.usage, $0.summary) })
             lines += Self.part("Exit codes:", exitCodes.map { ("\($0.code.rawValue)", $0.meaning) })
         }
@@ -164,9 +165,9 @@ extension CommandTable {
     }
 
     /// Two columns. What is too long for the first has the line, and its text behind it or below.
-    private static func aligned(_ rows: [(String, String)]) -> [String] {
+    private static func aligned(_ rows: [(String, String)], column: Int? = nil) -> [String] {
         let rows = rows.map { (plain($0), plain($1)) }
-        let column = min(44, (rows.map { $0.0.count }.max() ?? 0) + 4)
+        let column = column ?? min(44, (rows.map { $0.0.count }.max() ?? 0) + 4)
         return rows.flatMap { name, text in
             let isWide = name.count + 4 > column
             if isWide, name.count + text.count + 4 <= 80 { return ["  \(name)  \(text)"] }

@@ -64,11 +64,8 @@ package struct ParsedArguments: Sendable, Equatable {
         }
         guard operands.count < command.operands.maximum else {
             if words.isEmpty {
-                let operands = command.operands
-                let most = operands.maximum
-                let taken =
-                    most == 0
-                    ? "none" : most == 1 ? "one \(operands.usage.filter { !"[]".contains($0) })" : "\(most) at most"
+                let most = command.operands.maximum
+                let taken = most == 0 ? "none" : "\(most) \(command.operands.usage.filter(\.isLetter))"
                 throw Self.failure(
                     table, command, "\(argument) is one argument too many: \(command.name) takes \(taken)")
             }

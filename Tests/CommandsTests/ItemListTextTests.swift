@@ -70,8 +70,8 @@ import Testing
     @Test func howManyThereAreIsSaidWhereNotAllAreShown() {
         #expect(remark(341, shown: 20) == ["20 of 341 shown; -n 100 shows more."])
         #expect(remark(50, shown: 20) == ["20 of 50 shown; -n 0 shows all."])
-        #expect(remark(1_000, shown: 100, more: true) == ["100 of more than 1,000 shown; -n 500 shows more."])
-        #expect(remark(20, shown: 20, more: true) == ["The first 20 are shown; -n 100 shows more."])
+        #expect(remark(1_000, shown: 100, more: true) == ["The first 100 shown; -n 500 shows more."])
+        #expect(remark(20, shown: 20, more: true) == ["The first 20 shown; -n 100 shows more."])
         #expect(remark(20, shown: 20).isEmpty)
     }
 

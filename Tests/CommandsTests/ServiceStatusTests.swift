@@ -12,7 +12,7 @@ import Testing
     private static let yesterday = Timestamp("2026-11-20T21:59:59Z")!
 
     /// An hour ahead of UTC, wherever the test runs.
-    private static let zone = LocalZone { _ in (3_600, "CET") }
+    private static let zone: LocalZone = { _ in (3_600, "CET") }
 
     private func text(_ change: (inout EngineState, inout CopyCounts) -> Void) -> String {
         var engine = EngineState()

@@ -135,9 +135,9 @@ import Testing
         let fixture = try DaemonFixture(items: [])
         let explained = try await fixture.control("errors", "login_expired")
         #expect(explained.exit == .status(0) && explained.stdout.hasPrefix("login_expired\n"), "\(explained)")
-        #expect(explained.stdout.contains("login`") && explained.stdout.contains("Waiting does not help"))
+        #expect(explained.stdout.contains("login`"))
         let unknown = try await fixture.control("errors", "login_expierd")
-        #expect(unknown.exit == .status(2) && unknown.stderr.contains("Did you mean login_expired?"), "\(unknown)")
+        #expect(unknown.exit == .status(2) && unknown.stderr.contains("did you mean login_expired?"), "\(unknown)")
     }
 
     @Test func coloursAreGivenByWord() async throws {

@@ -4,16 +4,16 @@ import Testing
 
 @Suite struct LocalTimeTests {
     /// Clocks of Berlin: set forward on March 29, and back on October 25.
-    private static let berlin = LocalZone { instant in
+    private static let berlin: LocalZone = { instant in
         let summer = (Timestamp("2026-03-29T01:00:00Z")!..<Timestamp("2026-10-25T01:00:00Z")!).contains(instant)
         return summer ? (7_200, "CEST") : (3_600, "CET")
     }
     /// Clocks of Santiago, which are set forward at midnight.
-    private static let santiago = LocalZone { instant in
+    private static let santiago: LocalZone = { instant in
         instant < Timestamp("2026-09-06T04:00:00Z")! ? (-14_400, "-04") : (-10_800, "-03")
     }
 
-    private func local(_ text: String, _ zone: LocalZone = berlin) throws -> LocalTime {
+    private func local(_ text: String, _ zone: @escaping LocalZone = berlin) throws -> LocalTime {
         LocalTime(try #require(Timestamp(text)), zone)
     }
 
@@ -42,7 +42,7 @@ import Testing
     ])
     func aMonthBeforeHasTheSameTimeOrIsItsLastDay(months: Int64, then: String) throws {
         let summer = Timestamp("2025-03-30T01:00:00Z")!..<Timestamp("2025-10-26T01:00:00Z")!
-        let zone = LocalZone { summer.contains($0) ? (7_200, "CEST") : (3_600, "CET") }
+        let zone: LocalZone = { summer.contains($0) ? (7_200, "CEST") : (3_600, "CET") }
         #expect(try local("2026-03-31T11:00:00Z", zone).earlier(months: months) == Timestamp(then))
     }
 

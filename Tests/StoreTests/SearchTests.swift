@@ -475,7 +475,7 @@ import Testing
             ("this week", "2026-11-16T00:00:00Z"), ("2026-11-20T08:00", "2026-11-20T08:00:00Z"),
         ] {
             #expect(
-                try TimeWord.parse(text, now: now, option: "after:", zone: LocalZone { _ in (0, "UTC") })
+                try TimeWord.parse(text, now: now, option: "after:", zone: { _ in (0, "UTC") })
                     == Timestamp(expected), "\(text)")
         }
     }
@@ -490,7 +490,7 @@ import Testing
             ("2026-11-22T08:00:00Z", "2026-11-22T08:00:00Z"), ("1y", "2025-11-22T16:00:00Z"),
         ] {
             #expect(
-                try TimeWord.parse(text, now: now, option: "after:", zone: LocalZone { _ in (9 * 3_600, "JST") })
+                try TimeWord.parse(text, now: now, option: "after:", zone: { _ in (9 * 3_600, "JST") })
                     == Timestamp(expected), "\(text)")
         }
     }

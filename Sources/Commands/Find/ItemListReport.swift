@@ -49,10 +49,8 @@ package struct ItemListReport: Sendable, Encodable {
     var words: String?
     /// For the text: said where there is no item.
     var none: Advice
-    /// For the text: at least so many there are.
-    private let counted: Int
-    /// For the text: what each query with another ending finds, or at least finds.
-    var otherEndings: [(query: String, items: Int)] = []
+    /// For the text: how many each query with another ending finds; `nil` where they were not counted.
+    var otherEndings: [(query: String, items: Int?)] = []
     /// Only how many there are.
     var isCount = false
 
@@ -79,7 +77,6 @@ package struct ItemListReport: Sendable, Encodable {
         }
         more = list.hasMore
         total = list.total
-        counted = list.counted
         notIndexed = list.unindexed
         self.words = words
         none = words == nil ? "No item matches." : "No item was found."
@@ -116,7 +113,9 @@ package struct ItemListReport: Sendable, Encodable {
                 remarks.append("\(word) has nothing behind it, and was searched as a word.")
             }
         }
-        remarks += otherEndings.map { "\"\($0)\" finds \(Formatting.count($1, "item"))." }
+        remarks += otherEndings.map {
+            "\"\($0)\" finds \($1.map { Formatting.count($0, "item") } ?? "many more items")."
+        }
         if missingTexts > 0 {
             let (are, their) = missingTexts == 1 ? ("is", "its") : ("are", "their")
             let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "More than "
@@ -138,9 +137,8 @@ package struct ItemListReport: Sendable, Encodable {
     /// `20 of 341 shown; -n 100 shows more.`
     private var shown: Advice {
         let next = total.map { $0 <= 100 } ?? false ? "-n 0 shows all" : "-n \(max(100, items.count * 5)) shows more"
-        if let total { return "\(items.count) of \(Formatting.count(total)) shown; \(next)." }
-        if counted > items.count { return "\(items.count) of more than \(Formatting.count(counted)) shown; \(next)." }
-        return "The first \(items.count) are shown; \(next)."
+        return
+            "\(total.map { "\(items.count) of \(Formatting.count($0))" } ?? "The first \(items.count)") shown; \(next)."
     }
 
     /// What people type that has a meaning elsewhere.
@@ -152,7 +150,7 @@ package struct ItemListReport: Sendable, Encodable {
 
 extension ItemListReport: Report {
     package func text(_ style: TextStyle) -> String {
-        if isCount { return "\(total ?? counted)\n" }
+        if isCount { return "\(total ?? items.count)\n" }
         let idWidth = items.map { TextLayout.width($0.shortID) }.max() ?? 0
         let typeWidth = min(10, items.map { TextLayout.width($0.type ?? "") }.max() ?? 0)
         return items.flatMap { lines(of: $0, idWidth: idWidth, typeWidth: typeWidth, style) }.map { $0 + "\n" }.joined()

@@ -37,7 +37,7 @@ enum ListCommand {
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
         if arguments.has("--deleted") {
             if filter.isEmpty { report.none = "Nothing was deleted in the last 30 days." }
-        } else if list.counted == 0 {
+        } else if list.total == 0 {
             report.none = try ListOptions.unknown(filter.names, reader) ?? report.none
         }
         try ListOptions.print(&report, reader, context, arguments)

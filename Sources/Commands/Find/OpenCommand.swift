@@ -26,8 +26,10 @@ enum OpenCommand {
             if context.isText { context.say("there is no desktop here; open this yourself") }
             return .fine
         }
-        for url in urls.dropLast() { try start(browser, url) }
-        try run(browser, urls[urls.count - 1])
+        var process: pid_t = 0
+        for url in urls { process = try start(browser, url) }
+        // One that needs the terminal keeps it.
+        waitpid(process, nil, 0)
         return .fine
     }
 
@@ -48,27 +50,17 @@ enum OpenCommand {
         return hasDesktop ? "xdg-open" : nil
     }
 
-    /// In the place of this process, and without a shell, to which an address could be a command.
-    private static func run(_ browser: String, _ url: String) throws(UserFacingError) {
-        var words = [strdup(browser), strdup(url), nil]
-        execvp(browser, &words)
-        let reason = errno
-        for word in words { free(word) }
-        throw failure(browser, url, reason)
-    }
-
-    /// Beside this process: it may run as long as its window.
-    private static func start(_ browser: String, _ url: String) throws(UserFacingError) {
+    /// Without a shell, to which an address could be a command.
+    private static func start(_ browser: String, _ url: String) throws(UserFacingError) -> pid_t {
         var words = [strdup(browser), strdup(url), nil]
         defer { for word in words { free(word) } }
         var process: pid_t = 0
-        let reason = posix_spawnp(&process, browser, nil, nil, &words, environ)
-        if reason != 0 { throw failure(browser, url, reason) }
-    }
-
-    private static func failure(_ browser: String, _ url: String, _ reason: Int32) -> UserFacingError {
-        UserFacingError(
-            .noURL, "\(SafeText.harmless(browser)) could not be started: \(String(cString: strerror(reason))).",
-            recoverySuggestion: "Open \(url) yourself, or name another program in BROWSER.")
+        let code = posix_spawnp(&process, browser, nil, nil, &words, environ)
+        guard code == 0 else {
+            throw UserFacingError(
+                .noURL, "\(SafeText.harmless(browser)) could not be started: \(String(cString: strerror(code))).",
+                recoverySuggestion: "Open \(url) yourself, or name another program in BROWSER.")
+        }
+        return process
     }
 }

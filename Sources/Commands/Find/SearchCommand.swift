@@ -30,16 +30,16 @@ enum SearchCommand {
             places: isShown ? try reader.places(of: query, in: list.items) : [], words: words)
         report.ignored = query.ignored
         report.unknownFields = query.unknownFields
-        if list.counted == 0 {
+        if list.total == 0 {
             report.suggestions = try SavedSearches.suggestions(for: query, typed: words, and: filter, reader, context)
             if !query.match.isEmpty { report.missingTexts = try reader.summary().copy.texts?.missing ?? 0 }
             if let unknown = try ListOptions.unknown(query.names, reader) { report.none = unknown }
         }
-        if list.counted < ListOptions.few, report.suggestions.isEmpty {
+        if let total = list.total, total < ListOptions.few, report.suggestions.isEmpty {
             for other in try reader.otherEndings(for: query, typed: words) {
                 let query = try SavedSearches.query(other, and: filter, context)
-                let found = try reader.search(query, limit: 1, counting: 10 * ListOptions.few).counted
-                if found >= 10 * max(1, list.counted) { report.otherEndings.append((other, found)) }
+                let found = try reader.search(query, limit: 1, counting: 100 * ListOptions.few).total
+                if (found ?? .max) >= 10 * max(1, total) { report.otherEndings.append((other, found)) }
             }
             report.suggestions = report.otherEndings.map(\.query)
         }

@@ -14,11 +14,9 @@ enum ErrorsCommand {
         if let name = arguments.operands.first {
             if arguments.has("--clear") { throw arguments.failure("--clear takes no CODE") }
             guard let code = ErrorCode(rawValue: name.lowercased()) else {
-                let near = EditDistance.allNearest(to: name, among: ErrorCode.allCases.map(\.rawValue))
-                let offer = near.isEmpty ? "docs/errors.md has all." : "Did you mean \(near.joined(separator: " or "))?"
-                throw UserFacingError(
-                    .usage, "There is no error \(SafeText.harmless(String(name.prefix(40)))).",
-                    recoverySuggestion: "\(offer)")
+                let near = EditDistance.nearest(to: name, among: ErrorCode.allCases.map(\.rawValue))
+                let word = SafeText.harmless(String(name.prefix(40)))
+                throw arguments.failure("\(word) is not a code" + (near.map { "; did you mean \($0)?" } ?? ""))
             }
             try context.write(CodeReport(code))
             return .fine
@@ -33,43 +31,32 @@ enum ErrorsCommand {
 /// What a code means: the JSON of `prsnlctl errors CODE --json`.
 package struct CodeReport: Report {
     package var schemaVersion = 1
-    package var code: ErrorCode
-    package var heading: String
-    /// Its section of docs/errors.md; `nil` where that is not installed.
-    @Nullable package var meaning: String?
-    package var needsPerson: Bool
-    package var recoverySuggestion: Advice
-    @Nullable package var nextCommand: NextCommand?
+    package var error: UserFacingError
 
     package init(_ code: ErrorCode) {
-        self.code = code
-        heading = code.traits.heading.rawValue
-        meaning = Self.section(of: code)
-        needsPerson = code.traits.flags.contains(.needsPerson)
-        recoverySuggestion = code.traits.suggestion
-        nextCommand = code.traits.command
+        error = UserFacingError(code, Self.section(of: code) ?? "\(code.traits.heading.rawValue).")
     }
 
     package func text(_ style: TextStyle) -> String {
-        let who = needsPerson ? "Waiting does not help: it needs you." : "The daemon tries again."
-        let advice = meaning == nil ? [who, style.text(recoverySuggestion)] : [who]
-        let paragraphs = (meaning?.split(separator: "\n").map { style.safe(String($0)) } ?? ["\(heading)."]) + advice
-        return style.paint(code.rawValue, .bold) + "\n"
-            + paragraphs.flatMap { TextLayout.wrap($0, width: style.width - 2) }.map { "  \($0)\n" }.joined()
+        // The section has the advice as well.
+        let lines = error.message.split(separator: "\n").map { style.safe(String($0)) }
+        let advice = lines.count > 1 ? [] : [style.text(error.recoverySuggestion)]
+        return style.paint(error.codeName, .bold) + "\n" + paragraphs(lines + advice, style)
     }
 
-    /// As it is installed with this very program: `/usr/bin/prsnlctl` has its documents in `/usr/share/doc/prsnld`.
+    /// Of docs/errors.md, as it is installed with this very program: `/usr/bin/prsnlctl` and `/usr/share/doc/prsnld`.
     private static func section(of code: ErrorCode) -> String? {
         guard let program = realpath("/proc/self/exe", nil) else { return nil }
         defer { free(program) }
-        let prefix = Folder.containing(Folder.containing(String(cString: program)))
+        let page = Folder.containing(Folder.containing(String(cString: program))) + "/share/doc/prsnld/docs/errors.md"
         do throws(UserFacingError) {
-            let text = try WholeFile.text(of: prefix + "/share/doc/prsnld/docs/errors.md") ?? ""
-            guard let start = text.firstRange(of: "\n### `\(code.rawValue)`\n\n") else { return nil }
+            guard let text = try WholeFile.text(of: page),
+                let start = text.firstRange(of: "\n### `\(code.rawValue)`\n\n")
+            else { return nil }
             let rest = text[start.upperBound...]
             return String(rest[..<(rest.firstRange(of: "\n#")?.lowerBound ?? rest.endIndex)])
         } catch {
-            // Only what is more at length.
+            // Then there is less to say.
             return nil
         }
     }

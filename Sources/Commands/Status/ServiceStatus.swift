@@ -11,7 +11,7 @@ package enum ServiceStatus {
     ///   - unit: The daemon whose commands the line names.
     package static func text(
         _ engine: EngineState, _ counts: CopyCounts, unit: ServiceUnit, now: Timestamp,
-        zone: LocalZone = .system
+        zone: @escaping LocalZone = LocalTime.system
     ) -> String {
         func clock(_ moment: Timestamp) -> String {
             let shown = LocalTime(moment, zone)

@@ -1,32 +1,27 @@
 import Glibc
 
-/// Where a clock on the wall hangs.
-package struct LocalZone: Sendable {
-    /// Seconds east of UTC at an instant, and the zone's name there: `CET`.
-    let offset: @Sendable (Timestamp) -> (seconds: Int64, name: String)
+/// Seconds east of UTC at an instant, and the zone's name there: `CET`.
+package typealias LocalZone = @Sendable (Timestamp) -> (seconds: Int64, name: String)
 
-    package init(_ offset: @escaping @Sendable (Timestamp) -> (seconds: Int64, name: String)) { self.offset = offset }
-
-    /// Of `$TZ`, or of this machine (tzset(3)).
-    package static let system = LocalZone { instant in
+/// A time as people read it. Files, JSON and logs have UTC.
+package struct LocalTime: Sendable {
+    /// That of `$TZ`, or of this machine (tzset(3)).
+    package static let system: LocalZone = { instant in
         var seconds = time_t(instant.microseconds.flooredQuotient(by: 1_000_000))
         var parts = tm()
         guard localtime_r(&seconds, &parts) != nil, let zone = parts.tm_zone else { return (0, "UTC") }
         // TZ may be anything.
         return (Int64(parts.tm_gmtoff), SafeText.harmless(String(cString: zone)))
     }
-}
 
-/// A time as people read it. Files, JSON and logs have UTC.
-package struct LocalTime: Sendable {
     /// What the clock shows, as if it were one of UTC.
     private let clock: Timestamp
     private let wall: LocalZone
     /// `CET`
     package let zone: String
 
-    package init(_ instant: Timestamp, _ wall: LocalZone = .system) {
-        let (seconds, name) = wall.offset(instant)
+    package init(_ instant: Timestamp, _ wall: @escaping LocalZone = system) {
+        let (seconds, name) = wall(instant)
         (clock, zone, self.wall) = (instant.advanced(by: .seconds(seconds)), name, wall)
     }
 
@@ -36,8 +31,8 @@ package struct LocalTime: Sendable {
     package var time: String { String(clock.description.dropFirst(11).prefix(8)) }
 
     /// When the clock shows what one of UTC shows at `clock`. Where it is set forward past that, when it is set.
-    package static func instant(showing clock: Timestamp, _ wall: LocalZone = .system) -> Timestamp {
-        func instant(at other: Timestamp) -> Timestamp { clock.advanced(by: .seconds(-wall.offset(other).seconds)) }
+    package static func instant(showing clock: Timestamp, _ wall: @escaping LocalZone = system) -> Timestamp {
+        func instant(at other: Timestamp) -> Timestamp { clock.advanced(by: .seconds(-wall(other).seconds)) }
         let guess = instant(at: clock)
         let found = instant(at: guess)
         return LocalTime(found, wall).clock < clock ? max(found, guess) : found

@@ -27,10 +27,9 @@ package struct ItemList: Sendable, Equatable {
     package var items: [ListedItem] = []
     /// Whether there are more than were asked for.
     package var hasMore = false
-    /// How many there are, with those that are not shown; where `isTotalKnown`, else at least as many.
-    package private(set) var counted = 0
-    package var total: Int? { hasMore && !isTotalKnown ? nil : counted }
-    private var isTotalKnown = false
+    /// How many there are, with those that are not shown; `nil` where they were not counted.
+    package var total: Int? { whole ?? (hasMore ? nil : items.count) }
+    private var whole: Int?
     /// Items of the copy that are not in the index yet, or have changed since. 0 where no index was needed.
     package var unindexed = 0
 
@@ -38,12 +37,11 @@ package struct ItemList: Sendable, Equatable {
         self.items = items
         self.hasMore = hasMore
         self.unindexed = unindexed
-        counted = items.count
     }
 
     /// No more than these, of as many as were read to count them.
     package mutating func show(_ limit: Int) {
-        (counted, isTotalKnown) = (items.count, !hasMore)
+        whole = total
         hasMore = hasMore || items.count > limit
         items = Array(items.prefix(limit))
     }

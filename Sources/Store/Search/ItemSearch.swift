@@ -102,8 +102,7 @@ extension StoreReader {
             try finder.addRanked(rare.prefix(Self.relatedWords).map(\.match).joined(separator: " OR ")) { _ in true }
             var list = finder.list(unindexed: state.notIndexed)
             list.items.removeAll { ByteText($0.id) == ByteText(shown.item.id) }
-            list.hasMore = list.hasMore || list.items.count > limit
-            list.items = Array(list.items.prefix(limit))
+            list.show(limit)
             return .success(list)
         }.get()
     }

@@ -366,7 +366,7 @@ package enum TimeWord {
     /// - Parameter option: what it was given for, to be named in the error.
     /// - Throws: `usage`.
     package static func parse(
-        _ text: String, now: Timestamp, option: String, zone: LocalZone = .system
+        _ text: String, now: Timestamp, option: String, zone: @escaping LocalZone = LocalTime.system
     ) throws(UserFacingError) -> Timestamp {
         if let time = age(text, now, zone) ?? day(text, now, zone) ?? date(text, zone) { return time }
         throw UserFacingError(
@@ -374,7 +374,7 @@ package enum TimeWord {
             recoverySuggestion: "Use \(forms).")
     }
 
-    private static func date(_ text: String, _ zone: LocalZone) -> Timestamp? {
+    private static func date(_ text: String, _ zone: @escaping LocalZone) -> Timestamp? {
         let isDate = text.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
         let rest =
             switch (text.utf8.count, isDate) {
@@ -390,7 +390,7 @@ package enum TimeWord {
     }
 
     /// The beginning of a day, or of a week, which begins on Monday.
-    private static func day(_ text: String, _ now: Timestamp, _ zone: LocalZone) -> Timestamp? {
+    private static func day(_ text: String, _ now: Timestamp, _ zone: @escaping LocalZone) -> Timestamp? {
         let local = LocalTime(now, zone)
         return switch text.lowercased() {
         case "today": local.midnight()
@@ -400,7 +400,7 @@ package enum TimeWord {
         }
     }
 
-    private static func age(_ text: String, _ now: Timestamp, _ zone: LocalZone) -> Timestamp? {
+    private static func age(_ text: String, _ now: Timestamp, _ zone: @escaping LocalZone) -> Timestamp? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard let count = Int64(digits), count <= 1_000_000 else { return nil }
         return switch text.dropFirst(digits.count) {

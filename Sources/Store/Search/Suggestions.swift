@@ -36,8 +36,8 @@ extension StoreReader {
 
     private static let mostSuggested = 3, mostTried = 10
 
-    /// The query with another ending of one word, `recipe` for `recipes`, where the index has that in ten times as many texts. A
-    /// language's own endings are not known: what stands in the texts decides.
+    /// The query with the most frequent other ending of one word, `recipe` for `recipes`, of those that the index has. Whether
+    /// it finds more is for a search to say.
     package func otherEndings(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
         try readTogether { () throws(SQLiteFailure) in
             guard try missingIndex() == nil else { return [] }
@@ -49,14 +49,14 @@ extension StoreReader {
             where !term.isPrefix && IndexedWords.isCorrectable(term.text) && term.text.count >= 5 {
                 let word = SearchText.indexed(term.text.lowercased()) ?? term.text
                 let stem = String(word.prefix(max(4, word.count - 2)))
-                var (own, best) = (0, (word: "", items: 0))
+                var best = (word: "", items: 9)
                 try words.bind(stem).bind(stem + "\u{10FFFF}").rows { row in
-                    guard let other = row.text(0), other.count <= word.count + 2 else { return }
-                    if other == word { own = row.int(1) } else if row.int(1) > best.items { best = (other, row.int(1)) }
+                    guard row.int(1) > best.items, let other = row.text(0), other != word else { return }
+                    if other.count <= word.count + 2 { best = (other, row.int(1)) }
                 }
-                if best.items >= 10 * max(1, own) { found.append(text.replacingWord(term.text, by: best.word)) }
+                if best.items > 9 { found.append(text.replacingWord(term.text, by: best.word)) }
             }
-            return found.filter { $0 != text }
+            return found
         }
     }
 }
