@@ -3,7 +3,7 @@ import PRSNLCore
 import TestSupport
 import Testing
 
-/// The terminal that README.md begins with: types what it shows, and compares each line.
+/// The terminal of README.md: types what it shows, and compares each line, those of stderr too.
 @Suite struct ReadmeTests {
     private static let words = """
         Flour, water and salt are all that it takes, and time. I have tried many recipes in many kitchens since then, and \
@@ -73,7 +73,7 @@ import Testing
         let words = command.replacing("~/.local/state/prsnld/prsnl.sqlite", with: fixture.database)
         let own = "\(try BuiltProducts.executable("prsnlctl")) --config \(fixture.configuration)"
         let child = try ChildProcess(
-            "/bin/sh", ["-c", words.replacing(/^prsnlctl/, with: own)],
+            "/bin/sh", ["-c", "exec 2>&1; " + words.replacing(/^prsnlctl/, with: own)],
             environment: ["HOME": fixture.folder.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"],
             directory: fixture.folder.path)
         return (try await child.waitForExit(), child.stdout, child.stderr)
@@ -86,6 +86,6 @@ import Testing
             .replacing(/\d+ (ms|s|min|h|days) ago/, with: "AGO")
             .replacing(/[\d,]+ live/, with: "N live")
             .replacing(/(→|->) [0-9a-f]{8}\b/, with: "→ ID")
-            .replacing(/^(?:local-[0-9a-f]+|[0-9a-f]{8})\ /, with: "ID ")
+            .replacing(/^[0-9a-f]{8}\ /, with: "ID ")
     }
 }
