@@ -110,18 +110,18 @@ package enum JSONKeys {
         return word.prefix(1).uppercased() + word.dropFirst()
     }
 
-    struct Key: CodingKey {
-        let stringValue: String
-        let intValue: Int?
+    package struct Key: CodingKey {
+        package let stringValue: String
+        package let intValue: Int?
 
         init(_ name: String) {
             stringValue = name
             intValue = nil
         }
 
-        init(stringValue: String) { self.init(stringValue) }
+        package init(stringValue: String) { self.init(stringValue) }
 
-        init(intValue: Int) {
+        package init(intValue: Int) {
             stringValue = "\(intValue)"
             self.intValue = intValue
         }

@@ -85,7 +85,7 @@ package struct FailureReport: Sendable, Equatable, Codable {
 extension UserFacingError {
     /// As a part of a report: what happened, what it means, what to do.
     package func lines(_ style: TextStyle) -> [String] {
-        [style.safe(message), consequence.map(style.safe), style.text(recoverySuggestion), style.next(nextCommand)]
+        [style.safe(message), consequence.map(style.safe), style.text(recoverySuggestion), style.next(otherCommand)]
             .compactMap(\.self)
     }
 }
@@ -103,7 +103,7 @@ extension FailureReport {
         // What the next line says is not said twice.
         let isSaid = error.nextCommand.map { error.recoverySuggestion == "See \($0)." } ?? false
         if !isSaid { lines += indented(style.text(error.recoverySuggestion), style) }
-        if let command = error.nextCommand.flatMap(style.unit.fit) { lines += ["  next: " + style.safe(command.line)] }
+        if let command = (isSaid ? error.nextCommand : error.otherCommand).flatMap(style.unit.fit) { lines += ["  next: " + style.safe(command.line)] }
         if let first = lines.first { lines[0] = style.paint(first, .red) }
         return lines.map { $0 + "\n" }.joined()
     }

@@ -48,7 +48,9 @@ package struct ParsedArguments: Sendable, Equatable {
                 table, command, "\(last) takes its value with an equals sign", nearest: "\(last)=\(argument)")
         }
         guard let command else {
-            if table.commands.isEmpty { throw Self.failure(table, nil, "\(argument) is one argument too many") }
+            if table.commands.isEmpty {
+                throw Self.failure(table, nil, "\(argument) is one argument too many: \(table.program) takes none")
+            }
             // As they are typed to other programs: `help edit`, `version`.
             if argument == "help" || argument == "version" { return values["--\(argument)"] = [] }
             guard let found = table.command(named: argument) else {

@@ -81,8 +81,8 @@ import Testing
         report.sameAccount = nil
         report.credentials.refused = true
         #expect(report.exitCode == .needsAttention)
-        #expect(report.text(style).contains("Account      the server named no account\n"))
-        #expect(report.text(style).contains("             The server refuses them.\n"))
+        #expect(report.text(style).contains("Account      the server did not say\n"))
+        #expect(report.text(style).contains("             The server refuses this login.\n"))
         report.credentials.refused = nil
         #expect(report.exitCode == .error)
     }
@@ -141,7 +141,7 @@ import Testing
         let text = report.text(style)
         #expect(text.contains("prsnlctl login") && !text.contains("--accept-new"), "\(text)")
         do throws(UserFacingError) {
-            try AccountChange.require(report.change)
+            try AccountChange.require(report.change, of: report)
             Issue.record("accepted")
         } catch {
             #expect(error.code == .loginExpired)

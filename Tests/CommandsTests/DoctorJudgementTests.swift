@@ -127,6 +127,15 @@ import Testing
         #expect(way.dropLast().allSatisfy { $0.level == .ok })
     }
 
+    @Test func aServerThatAnswersAndRefusesTheLoginAnswers() {
+        let facts = server { ping in
+            ping.state = .unauthorized
+            ping.error = UserFacingError(.loginExpired, "The login has expired.")
+        }
+        #expect(facts.findings.first { $0.check == "health" }?.level == .ok)
+        #expect(!facts.findings.contains { $0.found.contains("does not answer") })
+    }
+
     @Test func whatWasNotAskedIsNotGood() {
         #expect(ServerCheck().findings.map(\.level) == [.notChecked])
     }

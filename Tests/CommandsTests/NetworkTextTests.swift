@@ -168,13 +168,13 @@ import Testing
         #expect(report.delivered == 1 && report.dropped == 2 && report.superseded == 1 && report.parked == 0)
         #expect(
             report.text(TextStyle())
-                == "accepted 6, refused 0, delivered 1, dropped 2, replaced 1; 2 on disk and not\n"
-                + "delivered yet; will be sent in turn\n")
+                == "queued 6, delivered 1, dropped 2, replaced 1; 2 on disk and not delivered yet;\n"
+                + "will be sent in turn\n")
         #expect(report.exitCode == .notDelivered)
         var done = BatchReport()
         done.accepted = 2
         done.add(DeliveryReport([Samples.entry(1, .delivered), Samples.entry(3, .superseded)]), asked: 2)
         #expect(done.exitCode == .fine)
-        #expect(done.text(TextStyle()) == "accepted 2, refused 0, delivered 1, replaced 1\n")
+        #expect(done.text(TextStyle()) == "queued 2, delivered 1, replaced 1\n")
     }
 }

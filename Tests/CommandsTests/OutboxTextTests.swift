@@ -163,11 +163,11 @@ import Testing
         outcome.skippedByReason = [.isDue: 1]
         for (sending, next) in [
             (Sending.whenReachable, "will be sent when the server is reachable."),
-            (.inTurn, "is tried within ten seconds, or when the server's own"),
+            (.inTurn, "will be tried within ten seconds, or when the server's own"),
         ] {
             let text = RetryReport(outcome, dryRun: false, source: .daemon, sending: sending).text(style())
                 .split(separator: "\n").joined(separator: " ")
-            #expect(text.hasPrefix("Nothing to change. What is due \(next)"), "\(text)")
+            #expect(text.hasPrefix("Nothing to change: what is due \(next)"), "\(text)")
         }
     }
 
@@ -183,7 +183,7 @@ import Testing
 
     @Test func manyCapturesEndInASummary() {
         var report = Samples.captured
-        #expect(report.text(style()) == "accepted 1 (#12), refused 1, delivered 1\n")
+        #expect(report.text(style()) == "queued #12, refused 1, delivered 1\n")
         #expect(report.exitCode == .error)
         report.refused = 0
         #expect(report.exitCode == .fine)
@@ -191,14 +191,14 @@ import Testing
         #expect(report.exitCode == .notDelivered)
         #expect(
             report.text(style())
-                == "accepted 1 (#12), refused 0, delivered 0; 1 on disk and not delivered yet; will\n"
-                + "be sent when the daemon runs\n")
+                == "queued #12, delivered 0; 1 on disk and not delivered yet; will be sent when the\n"
+                + "daemon runs\n")
         report.parked = 1
         #expect(report.exitCode == .needsAttention)
         report.delivered = nil
         report.parked = nil
-        #expect(report.text(style()) == "accepted 1 (#12), refused 0; will be sent when the daemon runs\n")
-        #expect(BatchReport().text(style()) == "accepted 0, refused 0\n")
+        #expect(report.text(style()) == "queued #12; will be sent when the daemon runs\n")
+        #expect(BatchReport().text(style()) == "queued 0\n")
     }
 
     @Test func onlySoManyRefusalsAreKept() {

@@ -161,6 +161,6 @@ import Testing
         ).error
         #expect(told.nextCommand == "systemctl start prsnld@work")
         #expect(told.recoverySuggestion.description.contains("`systemctl start prsnld@work`"))
-        #expect(failure.text(program: "prsnlctl", style).contains("  next: systemctl start prsnld@work\n"))
+        #expect(failure.text(program: "prsnlctl", style).contains("`systemctl start prsnld@work`"))
     }
 }

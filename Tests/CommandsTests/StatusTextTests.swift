@@ -34,10 +34,21 @@ import Testing
             sentence { summary, facts in
                 summary.outbox.waiting = 1
                 facts.connectivity = Connectivity(state: .offline, since: Samples.now)
-            } == "There is no network since 2026-11-21 04:06:14. 1 write waits for the network.")
+            } == "There has been no network for 0 s (since 2026-11-21 04:06:14). 1 write waits for the network.")
         #expect(
             sentence { _, facts in facts.connectivity = Connectivity(state: .unauthorized, since: Samples.now) }
                 == "The server refuses the login since 2026-11-21 04:06:14. Nothing waits to be sent.")
+        for (code, said) in [
+            (ErrorCode.needsLogin, "The daemon has no login that the server takes since"),
+            (.accountChanged, "The login and this copy are of different accounts since"),
+            (.loginExpired, "The login has expired since"), (.unauthorized, "The server refuses the login since"),
+        ] {
+            let text = sentence { _, facts in
+                facts.connectivity = Connectivity(
+                    state: .unauthorized, since: Samples.now, reason: UserFacingError(code, "No."))
+            }
+            #expect(text.hasPrefix(said), "\(text)")
+        }
         #expect(
             sentence { summary, _ in summary.copy.deletionsHeld = 200 }
                 == "200 deletions need your decision. Nothing waits to be sent.")
@@ -371,7 +382,9 @@ import Testing
                 == "Complete: 1,500 added, 3 changed, 0 deleted.\n")
         let failed = Samples.failedSync
         #expect(failed.exitCode == .error)
-        #expect(failed.text(TextStyle()).hasPrefix("Failed: 1,500 added, 0 changed, 2 deleted.\nInvalid or expired"))
+        #expect(
+            failed.text(TextStyle()).hasPrefix(
+                "The pull failed: 1,500 added, 0 changed, 2 deleted.\nInvalid or expired"))
         let held = SyncResult(
             isComplete: false, added: 0, changed: 0, deleted: 0, problem: UserFacingError(.deletionsHeld, "Held."))
         #expect(held.exitCode == .needsAttention)

@@ -29,7 +29,8 @@ import Testing
     @Test(arguments: [
         ([], "a command is missing"), (["stauts"], "did you mean status?"),
         (["--jsno", "status"], "did you mean --json?"),
-        (["status", "--wait"], "--wait is not an option of status"), (["status", "sync"], "one argument too many"),
+        (["status", "--wait"], "--wait is not an option of status"),
+        (["status", "sync"], "sync is one argument too many: status takes none"),
         (["verify", "--texts", "1/7"], "did you mean --texts=1/7?"),
         (["metrics", "--json"], "not an option of metrics"),
         (["--config"], "the value is missing"), (["--config=", "status"], "the value is missing"),

@@ -74,6 +74,26 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// The question before a send is not repeated in silence for as long as the server asks.
+    @Test func aRateLimitOfTheQuestionBeforeASendIsSaidAtOnce() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 4), WriteScene.makeQuick)
+        _ = try await fixture.run(["--once"])
+        let item = fixture.server.items()[0].id
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        let fault = fixture.server.script(.rateLimit(.seconds(50)), on: .item, times: .max)
+        #expect(try await fixture.control("edit", item, "--title", "One").exit == .status(0))
+        try await eventually("the reason in the queue", within: .seconds(30)) { () throws -> Bool in
+            let report = try fixture.decode(QueueReport.self, try await fixture.control("queue", "--json"))
+            return report.entries.first?.error?.codeName == "rate_limited"
+        }
+        #expect(try await fixture.control("status").exit == .status(4))
+        // It is the server's wait: nothing more is asked meanwhile.
+        #expect(fixture.server.requests(.item).count == 1)
+        fault.remove()
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     @Test func aWriteBehindAParkedOneWaitsForADecision() async throws {
         let fixture = try DaemonFixture(items: DevItem.generate(count: 4), WriteScene.makeQuick)
         _ = try await fixture.run(["--once"])

@@ -54,6 +54,16 @@ import Testing
             replies[6].contains("\"id\":6") && replies[6].contains("-32602") && replies[7].contains(#""isError":true"#))
     }
 
+    /// Left out, it would find all items.
+    @Test func anArgumentThatAToolDoesNotTakeIsAnError() async throws {
+        let replies = try await ask(
+            try await fixture(),
+            [call(1, "list", #"{"tag":"baking"}"#), call(2, "list", #"{"tags":["baking"]}"#), call(3, "tags", "{}")])
+        #expect(
+            replies[0].contains("-32602") && replies[0].contains("list takes no argument tag; it takes tags, types"))
+        #expect(replies[1].contains("Sourdough") && replies[2].contains("baking"))
+    }
+
     @Test func itReadsTheFileAndAHostileItemWritesNothing() async throws {
         let fixture = try await fixture()
         let id = fixture.server.items()[0].id

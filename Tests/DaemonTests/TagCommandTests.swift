@@ -27,7 +27,7 @@ import Testing
         let items = fixture.server.items()
         let daemon = try await fixture.startReady()
         let some = try await fixture.control("tag", "+later", "-even", items[0].id, items[1].id, "--wait")
-        #expect(some.exit == .status(0) && some.stdout == "accepted 2 (#1 to #2), refused 0, delivered 2\n", "\(some)")
+        #expect(some.exit == .status(0) && some.stdout == "queued 2 (#1 to #2), delivered 2\n", "\(some)")
         #expect(fixture.server.item(items[0].id).map { Set($0.tags) } == ["t", "later"])
         #expect(fixture.server.item(items[1].id).map { Set($0.tags) } == ["t", "later"])
         // Nothing is sent for what is so already.
@@ -35,7 +35,9 @@ import Testing
         let report = try fixture.decode(BatchReport.self, again)
         #expect(report.items == 2 && report.unchanged == 1 && report.accepted == 1 && report.delivered == 1)
         let none = try await fixture.control("tag", "+later", items[0].id)
-        #expect(none.exit == .status(0) && none.stdout == "nothing to change: the tags are so already\n", "\(none)")
+        #expect(
+            none.exit == .status(0) && none.stdout == "nothing to change: the items have these tags already\n",
+            "\(none)")
         let edit = try await fixture.control(
             "edit", "-", "--add-tag", "x", "--remove-tag", "t", "--wait", input: "\(items[3].id)\n\(items[4].id)\n")
         #expect(edit.exit == .status(0) && edit.stdout.split(separator: "\n").count == 2, "\(edit)")
@@ -88,7 +90,15 @@ import Testing
             refused.exit == .status(1) && refused.stderr.contains(#""a" is to be added and to be removed"#),
             "\(refused)")
         let unknown = try await fixture.control("tag", "+a", "no-such-item", id)
-        #expect(unknown.exit == .status(1) && unknown.stdout.hasPrefix("accepted 1 (#1), refused 1"), "\(unknown)")
+        #expect(unknown.exit == .status(1) && unknown.stdout.hasPrefix("queued #1, refused 1"), "\(unknown)")
+    }
+
+    @Test(arguments: [["--dry-run"], []])
+    func aTagThatTheServerWouldDropIsRefusedOnce(options: [String]) async throws {
+        let fixture = try await fixture(count: 12)
+        let ended = try await fixture.control(["tag", "+köln", "--query", "tag:t"] + options)
+        #expect(ended.exit == .status(1) && ended.stdout.isEmpty, "\(ended)")
+        #expect(ended.stderr.components(separatedBy: "The tag \"köln\" was refused").count == 2, "\(ended)")
     }
 
     /// One transaction, and one request: all of them, or none.

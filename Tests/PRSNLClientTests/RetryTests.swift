@@ -54,6 +54,17 @@ struct RetryTests {
         #expect(second.time.waits == [.seconds(7)])
     }
 
+    @Test func aSessionThatDoesNotWaitForARateLimitHandsItToItsCaller() async throws {
+        let limit = ScriptedServer.Reply.json("{}", status: 429, headers: ["Retry-After": "7"])
+        let server = try ScriptedServer(always: limit)
+        let test = try TestClient(server.url)
+        let error = await apiError { () async throws(APIError) in
+            try await test.client.session(waitsForRateLimit: false).account()
+        }
+        #expect(error?.kind == .rateLimitExceeded(retryAfter: .seconds(7)))
+        #expect(test.time.waits.isEmpty && server.requests.count == 1)
+    }
+
     @Test func aRateLimitThatDoesNotSayIsAMinute() async throws {
         let server = try ScriptedServer([
             .json(#"{"error":"rate_limit_exceeded","retry_after":null}"#, status: 429), .json(#"{"id":"a"}"#),

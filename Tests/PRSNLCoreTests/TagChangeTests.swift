@@ -59,7 +59,7 @@ import Testing
         }
         #expect(refusal(change) == nil && refusal(TagChange(removed: ["Any TAG"])) == nil)
         #expect(refusal(TagChange(added: ["a"], removed: ["a"])) == #"tags: "a" is to be added and to be removed."#)
-        #expect(refusal(TagChange(added: ["ä"]))?.hasPrefix("tags: other characters") == true)
+        #expect(refusal(TagChange(added: ["ä"]))?.hasPrefix("The tag \"ä\" was refused") == true)
         #expect(refusal(TagChange(removed: [""])) == "tags: a tag to be removed is empty.")
     }
 }

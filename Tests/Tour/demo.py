@@ -188,7 +188,7 @@ def find_and_export(steps, setting, directory):
     show(complaint)
     steps.check('Did you mean "coffee"?' in complaint, "a misspelt word is offered as it is spelt")
     code, text = control(setting, "tag", "+read", "-later", short(id))
-    steps.check(code == 0 and text.startswith("accepted 1 (#6)"), "tag changes tags, and leaves others alone")
+    steps.check(code == 0 and text.startswith("queued #6"), "tag changes tags, and leaves others alone")
     code, text = control(setting, "undo")
     steps.check(code == 0 and text.startswith("taken back: #6 edit +read -later"), "undo takes that back")
     code, text = control(setting, "list", "--tag", "later", "--limit", "3")

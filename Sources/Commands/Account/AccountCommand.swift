@@ -86,7 +86,7 @@ extension AccountRequest {
         if isChange { try FileOwner.become(ownerOf: context.database, consequence: Self.refused) }
         var report = try Self.read(context, command)
         guard acceptNew else { return report }
-        try AccountChange.require(report.change)
+        try AccountChange.require(report.change, of: report)
         guard !dryRun else {
             report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
             return report
@@ -141,7 +141,7 @@ extension RunningDaemon {
         dryRun: Bool, _ context: RequestContext, _ conversation: ControlConversation
     ) async throws(UserFacingError) -> AccountReport? {
         var report = try account(context)
-        try AccountChange.require(report.change)
+        try AccountChange.require(report.change, of: report)
         try refuseExpiredToken(report.credentials, context.now)
         guard !dryRun else {
             report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
@@ -353,11 +353,13 @@ package enum AccountChange {
         consequence: "The copy is of the right account, and was not changed.")
 
     /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
-    package static func require(_ change: UserFacingError?) throws(UserFacingError) {
+    package static func require(_ change: UserFacingError?, of report: AccountReport) throws(UserFacingError) {
         if change?.code == .loginExpired { throw loginExpired }
         guard change == nil else { return }
+        let owner = (report.account.flatMap { $0.name ?? $0.id }).map { " belongs to \($0)" } ?? " stays as it is"
         throw UserFacingError(
-            .nothingToAccept, "The copy is of the account and the server that the daemon asks, as far as is known.",
+            .nothingToAccept,
+            "There is nothing to accept: this copy already\(owner)\(report.server.map { " on \($0)" } ?? "").",
             consequence: "Nothing was changed.")
     }
 }

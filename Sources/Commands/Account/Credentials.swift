@@ -85,7 +85,9 @@ extension CredentialsReport {
                     : "the token expired at \(Formatting.time(expiresAt))"
                         + (kind == .login ? "; the daemon renews it" : ""))
         }
-        if refused == true { lines.append(style.paint("The server refuses them.", .red)) }
+        if refused == true {
+            lines.append(style.paint("The server refuses this \(kind == .apiKey ? "key" : "login").", .red))
+        }
         return lines
     }
 }

@@ -157,7 +157,8 @@ extension WhoamiReport: Report {
         if !asked { return "none: there are no credentials" }
         guard let error else { return "this server has no accounts that it names" }
         return error.heading == ErrorTraits.Heading.login.rawValue
-            ? "the server named no account" : "not known: the server could not be asked"
+            ? "the server did not say\(error.code == .loginExpired ? " (login expired)" : "")"
+            : "not known: the server could not be asked"
     }
 
     private func copyText(_ account: AccountName, _ style: TextStyle) -> String {

@@ -62,7 +62,7 @@ private struct MCPServer: Sendable {
 
         struct Parameters: Decodable {
             var name: String?
-            var arguments: Arguments?
+            var arguments: Given?
             var protocolVersion: String?
         }
 
@@ -76,6 +76,17 @@ private struct MCPServer: Sendable {
         var query, id, since, before, url, title, text: String?
         var limit: Int?
         var tags, types, ids, add, remove: [String]?
+    }
+
+    /// With the names as they were given: what is misspelt would be left out in silence.
+    private struct Given: Decodable {
+        var values: Arguments
+        var names: [String]
+
+        init(from decoder: any Decoder) throws {
+            values = try Arguments(from: decoder)
+            names = try decoder.container(keyedBy: JSONKeys.Key.self).allKeys.map(\.stringValue)
+        }
     }
 
     private enum Failure: Error {
@@ -123,7 +134,12 @@ private struct MCPServer: Sendable {
                 return Self.error(
                     id, -32_602, isOff ? "it only reads: start it with --allow-writes" : "there is no such tool")
             }
-            return Self.result(id, call(tool, message.params?.arguments ?? Arguments()))
+            let known = tool.arguments.map(\.name)
+            if let name = message.params?.arguments?.names.first(where: { !known.contains($0) }) {
+                let taken = known.isEmpty ? "none" : known.joined(separator: ", ")
+                return Self.error(id, -32_602, "\(tool.name) takes no argument \(name.prefix(40)); it takes \(taken)")
+            }
+            return Self.result(id, call(tool, message.params?.arguments?.values ?? Arguments()))
         default: return Self.error(id, -32_601, "this server has no such method")
         }
     }

@@ -19,7 +19,7 @@ struct DatabaseCheck: Check, Equatable {
             let (size, free) = (Formatting.size(figures.size), Formatting.size(figures.freeSize))
             return [
                 .ok(.file, "schema", "version \(figures.schemaVersion)"),
-                .ok(.file, "size", "\(size), of it \(free) free for new items"), log(figures.logSize),
+                .ok(.file, "size", "\(size) (\(free) reusable inside the file)"), log(figures.logSize),
             ]
         case .failure(let error) where error.code == .noDatabase: return []  // said already
         case .failure(let error) where error.code == .databaseUnreadable:

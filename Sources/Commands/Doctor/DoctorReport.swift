@@ -122,7 +122,9 @@ extension DoctorReport: Report {
         var texts = found.split(separator: "\n").flatMap { TextLayout.wrap(style.safe(String($0)), width: width) }
         if let advice = finding.advice { texts += TextLayout.wrap(style.text(advice), width: width) }
         // Whole, so that it can be copied.
-        if let next = style.next(finding.nextCommand) { texts.append(next) }
+        if let command = finding.nextCommand, finding.advice?.commands.contains(command) != true {
+            texts += [style.next(command)].compactMap(\.self)
+        }
         let margin = String(repeating: " ", count: indent)
         return texts.enumerated().map { ($0.offset == 0 ? front : margin) + $0.element }
     }

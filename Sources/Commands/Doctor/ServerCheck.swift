@@ -43,7 +43,8 @@ struct ServerCheck: Check, Equatable {
         if !isTLS, ping.phases.connect != nil {
             findings.append(.notChecked(.server, "tls", "the address is http://: there is none"))
         }
-        if let error = ping.error {
+        // Without a phase that failed, it is the login that the server or the daemon refuses: "account" says so.
+        if let error = ping.error, ping.failedPhase != nil {
             findings.append(.failed(.server, "health", error))
         } else {
             let took = ping.phases.firstByte.map { " in \(Formatting.milliseconds($0))" } ?? ""
@@ -60,7 +61,7 @@ struct ServerCheck: Check, Equatable {
         let size = clockOffset.magnitude
         guard size > Self.clockNotice || ping.error != nil else { return .ok(.server, "clock", "as the server's") }
         // What the daemon knows from an earlier answer.
-        guard size > Self.clockNotice else { return .notChecked(.server, "clock", "PRSNL does not answer") }
+        guard size > Self.clockNotice else { return .notChecked(.server, "clock", ping.error?.message ?? "no answer") }
         let span = Formatting.duration(.seconds(Int64(min(size, 1e12))))
         let text = "\(span) \(clockOffset > 0 ? "behind" : "ahead of") the server's"
         let advice: Advice =

@@ -70,7 +70,9 @@ struct SystemdUnit: Sendable, Equatable {
             case .running, .starting, .stopping, .stopped, .masked: break
             }
         }
-        return closedCopy ? .init(state: .stopped) : .init(state: .failed, reason: "It ended without closing the copy.")
+        return closedCopy
+            ? .init(state: .stopped)
+            : .init(state: .failed, reason: "It did not stop cleanly (killed or crashed). Nothing is lost.")
     }
 
     private static func known(_ unit: ServiceUnit) -> ServiceCheck.Unit {

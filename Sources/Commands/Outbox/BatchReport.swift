@@ -76,14 +76,14 @@ package struct BatchReport: Sendable, Equatable, Codable {
 extension BatchReport: Report {
     package func text(_ style: TextStyle) -> String {
         if let items, accepted + refused == 0 {
-            return items == 0 ? "" : "nothing to change: the tags are so already\n"
+            return items == 0 ? "" : "nothing to change: the items have these tags already\n"
         }
-        var summary = "accepted \(Formatting.count(accepted))"
+        var summary = "queued \(Formatting.count(accepted))"
         if let firstEntry, let lastEntry {
-            summary += firstEntry == lastEntry ? " (#\(firstEntry))" : " (#\(firstEntry) to #\(lastEntry))"
+            summary = accepted == 1 ? "queued #\(firstEntry)" : summary + " (#\(firstEntry) to #\(lastEntry))"
         }
         let future = sending.map { "; \($0.text(style))" } ?? ""
-        summary += ", refused \(Formatting.count(refused))"
+        if refused > 0 { summary += ", refused \(Formatting.count(refused))" }
         if let unchanged, unchanged > 0 { summary += ", already so \(Formatting.count(unchanged))" }
         if let delivered {
             summary += ", delivered \(Formatting.count(delivered))"

@@ -6,7 +6,8 @@ import Store
 enum RestoreCommand {
     static let command = Command(
         "restore", "Capture items again that were deleted in the last 30 days.", operands: .some("ID"),
-        options: [.wait], asks: WriteFlow.requests + [DropRequest.self], run: run)
+        options: [CommandOption("--no-tags", nil, "Without the tags that it had."), .wait],
+        asks: WriteFlow.requests + [DropRequest.self], run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
@@ -25,6 +26,7 @@ enum RestoreCommand {
         if !waiting.isEmpty { try takeBack(waiting, context, isAll: waiting.count == deleted.count) }
         var writes: [WriteRequest] = []
         var names: [String] = []
+        let dialect = try reader.summary().server.dialect
         for item in deleted where item.deletion?.at != nil {
             let (key, known) = try key(of: item, reader)
             if let known, known.endedAt != nil {
@@ -32,13 +34,19 @@ enum RestoreCommand {
                 context.say("\(ids[0]) was restored already: \(ids[1])")
                 continue
             }
-            writes.append(WriteRequest(.create(try again(item)), key: key))
+            var made = try again(item)
+            if arguments.has("--no-tags") { made.tags = [] }
+            try check(made, of: item, dialect)
+            writes.append(WriteRequest(.create(made), key: key))
             names.append(item.item.id)
         }
         guard !writes.isEmpty else { return .fine }
         let code = try WriteFlow.run(context, arguments, writes, names: names)
         if code != .error {
-            context.say("A restored item gets another id and today's date, and the server writes a new summary.")
+            let isShort = deleted.contains { $0.item.summary?.isEmpty == false }
+            context.say(
+                "A restored item gets another id and today's date\(isShort ? ". Its summary stays in this copy alone" : "")."
+            )
         }
         return code
     }
@@ -62,6 +70,20 @@ enum RestoreCommand {
         let ids = items.map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
         let those = items.count == 1 ? "its deletion was" : "their deletions were"
         context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
+    }
+
+    /// Tags that came from elsewhere, or from another server, may be none that this one takes.
+    private static func check(_ made: NewItem, of item: ShownItem, _ dialect: Dialect?) throws(UserFacingError) {
+        do throws(UserFacingError) { _ = try WriteDraft.create(made).checked(dialect: dialect) } catch {
+            var other = made
+            other.tags = []
+            guard !made.tags.isEmpty, (try? WriteDraft.create(other).checked(dialect: dialect)) != nil else {
+                throw error
+            }
+            throw UserFacingError(
+                error.code, error.message, consequence: "Nothing was restored.",
+                recoverySuggestion: "Restore it without its tags: `prsnlctl restore --no-tags \(item.item.id)`.")
+        }
     }
 
     private static func again(_ shown: ShownItem) throws(UserFacingError) -> NewItem {

@@ -104,9 +104,9 @@ extension RetryReport: Report {
             let isTried = !dryRun && source == .daemon && (skippedByReason["already_due"] ?? 0) > 0
             let next =
                 sending == .inTurn
-                ? "is tried within ten seconds, or when the server's own wait is over: see \(style.command("prsnlctl queue"))"
+                ? "will be tried within ten seconds, or when the server's own wait is over: see \(style.command("prsnlctl queue"))"
                 : sending.text(style)
-            lines.append(isTried ? "Nothing to change. What is due \(next)." : "Nothing to do.")
+            lines.append(isTried ? "Nothing to change: what is due \(next)." : "Nothing to do.")
         } else {
             let verb = dryRun ? "would be" : touched == 1 ? "is" : "are"
             // The total counts all; the numbers are the first of them.
@@ -138,7 +138,7 @@ extension RetryReport: Report {
         case .wouldDeleteCapture:
             "left alone: a later capture became a part of the item (`prsnlctl queue` says how to delete or keep both)"
         case .isParked: "parked (give the number, or --parked)"
-        case .isOver: "over already"
+        case .isOver: "finished already"
         case nil: "\(reason)"
         }
     }

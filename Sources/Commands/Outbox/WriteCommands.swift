@@ -161,7 +161,8 @@ enum DeleteCommand {
             // What was shown is what is deleted.
             items = found.map(\.id)
         }
-        if confirmation?.ask("Delete \(items.count == 1 ? "this item" : "these items") on the server?") == false {
+        let those = items.count == 1 ? "this item" : "these \(Formatting.count(items.count)) items"
+        if confirmation?.ask("Delete \(those) on the server?") == false {
             context.say("nothing was deleted")
             return .error
         }

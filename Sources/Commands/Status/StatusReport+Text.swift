@@ -96,11 +96,21 @@ extension StatusReport: Report {
             case .refused: "The daemon does not answer this user\(time)"
             }
         }
-        let since = daemon.connectivity.since.map { " since \(Formatting.clock($0))" } ?? ""
+        let time = daemon.connectivity.since
+        let since = time.map { " since \(Formatting.clock($0))" } ?? ""
+        let span = time.map { " for \(Formatting.duration(generatedAt.duration(since: $0)))" } ?? ""
+        let of = time.map { " (since \(Formatting.clock($0)))" } ?? ""
         switch daemon.connectivity.state {
-        case .offline: return "There is no network\(since)"
-        case .unreachable, .portal: return "The server cannot be reached\(since)"
-        case .unauthorized: return "The server refuses the login\(since)"
+        case .offline: return "There has been no network\(span)\(of)"
+        case .unreachable: return "The server has been unreachable\(span)\(of)"
+        case .portal: return "Something other than PRSNL has answered\(span)\(of)"
+        case .unauthorized:
+            switch daemon.connectivity.reason?.code {
+            case .needsLogin?: return "The daemon has no login that the server takes\(since)"
+            case .accountChanged?: return "The login and this copy are of different accounts\(since)"
+            case .loginExpired?: return "The login has expired\(since)"
+            default: return "The server refuses the login\(since)"
+            }
         case .online, .unknown: break
         }
         if copy.deletionsHeld > 0 {
@@ -354,7 +364,7 @@ extension StatusReport: Report {
 
     private var fileText: String {
         Formatting.size(file.size)
-            + (file.walSize > 0 ? " and \(Formatting.size(file.walSize)) of write-ahead log" : "")
+            + (file.walSize > 0 ? " (log \(Formatting.size(file.walSize)))" : "")
     }
 }
 

@@ -153,9 +153,13 @@ extension SyncResult: Report {
             lines = [
                 "\(style.paint("Incomplete", .yellow)): \(amounts). \(style.command("prsnlctl status")) names what is missing."
             ]
-        case .failed: lines = ["\(style.paint("Failed", .red)): \(amounts)."]
+        case .failed:
+            let isNothing = [added, changed, deleted, texts].allSatisfy { $0 ?? 0 == 0 }
+            lines = [style.paint("The pull failed", .red) + (isNothing ? "; nothing was changed." : ": \(amounts).")]
         }
-        if outcome != .started, followed == true { lines.append("The pull before it is not counted.") }
+        if outcome != .started, followed == true {
+            lines.append("A pull that was already running was waited for first.")
+        }
         if let problem {
             lines += problem.lines(style)
         }

@@ -118,6 +118,9 @@ extension VerifyReport: ControlReply {
 }
 
 extension VerifyReport: Report {
+    /// So many texts that differ have a command each.
+    private static let textsNamed = 5
+
     package func text(_ style: TextStyle) -> String {
         var lines = differences.map { difference in
             let id = difference.itemID.map { style.safe(OutboxWords.shortID($0)) } ?? "-"
@@ -147,8 +150,13 @@ extension VerifyReport: Report {
             lines.append(
                 "\(style.paint("Not equal", .yellow)) to \(place): \(parts.joined(separator: ", ")), of \(amount) \(asked)."
             )
-            if onlyThere + onlyHere + differing > 0 {
+            // A pull reads the list, which has no texts.
+            let texts = differences.filter { $0.sign == .differs && $0.fields == ["text"] }.compactMap(\.itemID)
+            if onlyThere + onlyHere + differing > texts.count {
                 lines.append("\(style.command("prsnlctl sync --full")) brings the copy up to date.")
+            }
+            lines += texts.prefix(Self.textsNamed).map {
+                "\(style.command("prsnlctl sync --wait --text \(OutboxWords.shortID($0))")) fetches that text again."
             }
         }
         if inMotion > 0 { lines.append("\(Formatting.count(inMotion, "item")) changed meanwhile (`~`).") }

@@ -15,9 +15,12 @@ package final class ClientSession: Sendable {
     package let subject: String?
     private let generation: UInt64
     private let pinned = Mutex<Credentials?>(nil)
+    /// A read waits in place for what a 429 asks. Else its caller does, who can say so.
+    let waitsForRateLimit: Bool
 
-    init(_ client: PRSNLClient) {
+    init(_ client: PRSNLClient, waitsForRateLimit: Bool) {
         self.client = client
+        self.waitsForRateLimit = waitsForRateLimit
         (first, subject, generation) = client.memory.withLock { ($0.credentials, $0.subject, $0.generation) }
     }
 
@@ -156,7 +159,9 @@ package final class ClientSession: Sendable {
 
 extension PRSNLClient {
     /// A session that pins the credentials with its first answer.
-    package func session() -> ClientSession { ClientSession(self) }
+    package func session(waitsForRateLimit: Bool = true) -> ClientSession {
+        ClientSession(self, waitsForRateLimit: waitsForRateLimit)
+    }
 }
 
 extension APIError {

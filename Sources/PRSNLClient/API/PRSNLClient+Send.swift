@@ -11,7 +11,7 @@ extension PRSNLClient {
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         figures.attempts = 0
         defer { usage?(figures) }
-        var policy = ReadRetry()
+        var policy = ReadRetry(waitedForRateLimit: call.session?.waitsForRateLimit == false)
         while true {
             figures.attempts += 1
             let failure: APIError
@@ -245,7 +245,9 @@ struct ReadRetry: Equatable {
     static let longestRateLimit: Duration = .seconds(60)
 
     private(set) var attempts = 1
-    private(set) var waitedForRateLimit = false
+    private(set) var waitedForRateLimit: Bool
+
+    init(waitedForRateLimit: Bool = false) { self.waitedForRateLimit = waitedForRateLimit }
 
     /// How long to wait before the next attempt; `nil` when the error goes to the caller.
     ///

@@ -98,8 +98,8 @@ package struct ErrorTraits: Sendable {
         .loginExpired: ErrorTraits(
             heading: .login, [.needsPerson, .stopsEverything],
             """
-            Log in again with `prsnlctl login`. A login token in api_key_file is replaced there, then `systemctl \
-            restart prsnld`.
+            Log in again with `prsnlctl login`. If you use a token file (api_key_file): put a new token into it, then \
+            `systemctl restart prsnld`.
             """, command: "prsnlctl login"),
         .loginFailed: ErrorTraits(
             heading: .login, [.needsPerson],
@@ -218,7 +218,7 @@ package struct ErrorTraits: Sendable {
             "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."),
         .dialectUnknown: ErrorTraits([.needsPerson], "Check server_url: no timeline in a known form was found there."),
         .pageContradictory: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server. The copy stays as it is."),
+            [.needsPerson], "Report this to the people who run the server."),
         .timelineUnsettled: ErrorTraits([], "Wait. The daemon tries again when the timeline is quieter."),
         .deletionsHeld: ErrorTraits(
             [.needsPerson],

@@ -34,6 +34,11 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
         self.cause = cause
     }
 
+    /// The next command, where the suggestion does not name it.
+    package var otherCommand: NextCommand? {
+        nextCommand.flatMap { recoverySuggestion.commands.contains($0) ? nil : $0 }
+    }
+
     /// One line: message, consequence, what to do.
     package var inFull: Advice { "\(message)\(consequence.map { " \($0)" } ?? "") \(recoverySuggestion)" }
 

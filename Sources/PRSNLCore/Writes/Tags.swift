@@ -81,9 +81,10 @@ package enum Tags {
             if tag.utf8.first != 0x20, tag.utf8.last != 0x20 { return }
             throw Refusal.of(field, "it begins or ends with a space")
         }
-        throw Refusal.of(
-            field, "other characters than a-z, 0-9, space and hyphen, which the server would drop",
-            suggestion: suggestion(tag))
+        throw UserFacingError(
+            .writeInvalid,
+            "The tag \"\(SafeText.harmless(tag))\" was refused: the server keeps only a-z, 0-9, spaces and hyphens.",
+            consequence: "Nothing was queued.", recoverySuggestion: suggestion(tag))
     }
 
     private static func isClean(_ bytes: some Sequence<UInt8>) -> Bool {

@@ -136,7 +136,7 @@ extension WriteOutcome {
             UserFacingError(.itemGone, "The item is no longer on the server.", consequence: "The edit is parked.")
         case .parked(.conflict):
             UserFacingError(
-                .editConflict, "The item was changed elsewhere after the edit was made here.",
+                .editConflict, "The item was changed elsewhere: it is not what this copy had when the edit was made.",
                 consequence: "The server's values were not overwritten.")
         default: nil
         }

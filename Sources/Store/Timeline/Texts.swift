@@ -372,10 +372,11 @@ extension Store {
         guard statvfs(path, &disk) == 0 else { return }
         let free = Int(clamping: UInt64(disk.f_bavail) &* UInt64(disk.f_frsize))
         // What is written goes through the log first.
-        guard free < Self.textReserve + 2 * size else { return }
+        let needed = Self.textReserve + 2 * size
+        guard free < needed else { return }
         throw UserFacingError(
-            .diskFull, "The disk of \(path) has \(free >> 20) MiB left.",
-            consequence: "No more texts are fetched. New items and writes go on while there is room.")
+            .diskFull, "Only \(free >> 20) MiB are free on the disk of \(path); \((needed >> 20) + 1) MiB are needed.",
+            consequence: "No more texts are fetched or indexed. New items and writes go on while there is room.")
     }
 }
 

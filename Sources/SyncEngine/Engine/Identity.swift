@@ -60,9 +60,9 @@ struct Identity: Sendable {
     /// A session under the login in use, which is refused before anything is asked with it where it is not the copy's.
     ///
     /// - Throws: `SyncFailure`: `needs_login`, `account_changed`.
-    func session() async throws(SyncFailure) -> ClientSession {
+    func session(waitsForRateLimit: Bool = true) async throws(SyncFailure) -> ClientSession {
         let binding = store.binding
-        let session = client.session()
+        let session = client.session(waitsForRateLimit: waitsForRateLimit)
         guard let dialect = binding.dialect else { return session }
         try refuseKey(session.first, dialect)
         try refuseOthers(session, than: binding)

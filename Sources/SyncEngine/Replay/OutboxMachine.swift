@@ -199,6 +199,8 @@ struct OutboxMachine: Sendable {
             let unsent = Action.record(.queued(.refused), dueAt: moment.now, error: failure.error)
             return Step(task.entry.state == .queued ? unsent : nil, leaveAlone(task.entry.id, failure, moment))
         }
+        // The server's wait holds for all, and costs the entry nothing.
+        if failure.error.code == .rateLimited { return Step(nil, pause(after: failure, moment)) }
         let pausing = failure.isOfTheWay || failure.origin == .database ? pause(after: failure, moment) : []
         guard failure.isOfTheEntry else { return Step(nil, pausing) }
         gate.slowDown(task.entry.kind, moment)

@@ -254,7 +254,7 @@ final class Replayer: Sendable {
             return (dialect, proof.session)
         }
         let requests = RequestCounter()
-        let session = try await identity.session()
+        let session = try await identity.session(waitsForRateLimit: false)
         try await identity.prove(session, counting: requests)
         memory.proof = (session, time.uptime())
         // Where there is no account to be proven, nothing was asked.
