@@ -41,7 +41,7 @@ struct CommandContext: Sendable {
             mayBeMissing: Self.mayMakeFile(arguments, file), onlyReads: onlyReads)
         self.init(arguments, environment, loaded, file: file)
         for warning in loaded.warnings { say("warning: \(warning)") }
-        for problem in problems { say("ignored here: \(problem.description). The daemon will not start with it.") }
+        for problem in problems { say("ignored here, but the daemon will not start with it: \(problem.description)") }
     }
 
     /// With a configuration that was read before, as far as that went.

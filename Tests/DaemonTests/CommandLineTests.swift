@@ -170,13 +170,13 @@ import Testing
                 environment: ["HOME": fixture.folder.path, "LANG": "C.UTF-8"])
             return ended.stderr
         }
-        let check = "  next: prsnld --config '\(file)' --check-config\n"
+        let check = "`prsnld --config '\(file)' --check-config`"
         #expect(try await said("prsnld", lines: "log_level = loud").contains(check))
         #expect(try await said("prsnlctl", "status", lines: "log_level = loud").contains(check))
         let complete = "server_url = \(fixture.server.url)\ndatabase = \(fixture.database)\n"
         let login = "  next: prsnlctl --config '\(file)' login --server \(fixture.server.url)\n"
         #expect(try await said("prsnlctl", "status", lines: complete).contains(login))
-        let start = "  next: prsnld --config '\(file)'\n"
+        let start = "`prsnld --config '\(file)'`"
         #expect(try await said("prsnlctl", "sync", lines: complete).contains(start))
         // The log, too: nobody is logged in.
         let log = try await said("prsnld", "--once", lines: complete)
@@ -232,6 +232,6 @@ import Testing
         let ended = try await fixture.control("status")
         #expect(ended.exit == .status(1))
         #expect(ended.stderr.contains("There is no copy yet at \(fixture.database)"))
-        #expect(ended.stderr.contains("  next: prsnld --config \(fixture.configuration) --once\n"))
+        #expect(ended.stderr.contains("`prsnld --config \(fixture.configuration) --once`"))
     }
 }

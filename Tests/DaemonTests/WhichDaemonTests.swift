@@ -22,7 +22,8 @@ import Testing
             guard case .status(let code) = try await ended.waitForExit() else { continue }
             #expect(code == 0 || code == 4, "\(command): \(ended.stderr)")
             #expect(
-                ended.stderr.contains("warning: \(fixture.configuration):5: pol_interval is not a known key"),
+                ended.stderr.contains(
+                    "ignored here, but the daemon will not start with it: \(fixture.configuration):5: pol_interval"),
                 "\(ended.stderr)")
         }
         for command in [["note", "a text"], ["whoami"], ["login"]] {

@@ -199,9 +199,10 @@ struct OutboxMachine: Sendable {
             let unsent = Action.record(.queued(.refused), dueAt: moment.now, error: failure.error)
             return Step(task.entry.state == .queued ? unsent : nil, leaveAlone(task.entry.id, failure, moment))
         }
-        // The server's wait holds for all, and costs the entry nothing.
-        if failure.error.code == .rateLimited { return Step(nil, pause(after: failure, moment)) }
-        let pausing = failure.isOfTheWay || failure.origin == .database ? pause(after: failure, moment) : []
+        // The server's wait holds for all.
+        let isLimit = failure.error.code == .rateLimited
+        let holdsAll = failure.isOfTheWay || failure.origin == .database || isLimit
+        let pausing = holdsAll ? pause(after: failure, moment) : []
         guard failure.isOfTheEntry else { return Step(nil, pausing) }
         gate.slowDown(task.entry.kind, moment)
         let isUnknown = task.entry.state == .unknown
@@ -209,7 +210,7 @@ struct OutboxMachine: Sendable {
             let age = WriteOutcome.parked(isUnknown ? .undecidable : .tooOld)
             return Step(.record(.parked(.lookupFailed), error: age.error), pausing)
         }
-        if !isUnknown, task.manual != nil {
+        if !isUnknown, task.manual != nil, !isLimit {
             return Step(.record(.parked(.lookupFailed), error: failure.error), pausing)
         }
         let failures = 1 + (isUnknown ? task.failedLookups : task.failures)
