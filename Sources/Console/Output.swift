@@ -103,7 +103,9 @@ extension FailureReport {
         // What the next line says is not said twice.
         let isSaid = error.nextCommand.map { error.recoverySuggestion == "See \($0)." } ?? false
         if !isSaid { lines += indented(style.text(error.recoverySuggestion), style) }
-        if let command = (isSaid ? error.nextCommand : error.otherCommand).flatMap(style.unit.fit) { lines += ["  next: " + style.safe(command.line)] }
+        if let command = (isSaid ? error.nextCommand : error.otherCommand).flatMap(style.unit.fit) {
+            lines += ["  next: " + style.safe(command.line)]
+        }
         if let first = lines.first { lines[0] = style.paint(first, .red) }
         return lines.map { $0 + "\n" }.joined()
     }
