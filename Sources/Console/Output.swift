@@ -123,6 +123,7 @@ package enum StandardStream: Int32, Sendable {
     /// Writes all of it. False when the other end is gone or the disk is full: the caller has nowhere left to report it.
     @discardableResult
     package func write(_ text: String) -> Bool {
-        Array(text.utf8).withUnsafeBytes { Descriptors.write($0, to: rawValue) } == 0
+        var text = text
+        return text.withUTF8 { Descriptors.write(UnsafeRawBufferPointer($0), to: rawValue) } == 0
     }
 }

@@ -112,7 +112,7 @@ package struct TextStyle: Sendable, Equatable {
     package func safe(_ text: String) -> String {
         let harmless = SafeText.harmless(text)
         guard !isUTF8 else { return harmless }
-        return String(harmless.map { $0.isASCII ? $0 : "?" })
+        return harmless.reduce(into: "") { $0.append($1.isASCII ? $1 : "?") }
     }
 }
 
@@ -120,7 +120,9 @@ package struct TextStyle: Sendable, Equatable {
 package enum TextLayout {
     /// Columns that a text takes: 2 for East Asian wide characters and emoji, 0 for marks that join the one before
     /// (Unicode Annex 11, in large strokes).
-    package static func width(_ text: String) -> Int { text.reduce(0) { $0 + width($1) } }
+    package static func width(_ text: some StringProtocol) -> Int {
+        text.utf8.allSatisfy { 0x20..<0x7F ~= $0 } ? text.utf8.count : text.reduce(0) { $0 + width($1) }
+    }
 
     private static func width(_ character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
@@ -141,24 +143,45 @@ package enum TextLayout {
     /// address) stays whole, so that it can be copied.
     package static func wrap(_ text: String, width limit: Int) -> [String] {
         var lines: [String] = []
-        var line = ""
         let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
         let bound = pieces.enumerated().map { place, piece in
             // What is not closed is no command.
             place % 2 == 1 && place < pieces.count - 1 ? String(piece.map { $0 == " " ? noBreak : $0 }) : String(piece)
         }
-        for word in bound.joined(separator: "`").split(separator: " ") {
+        wrapProse(bound.joined(separator: "`"), width: limit) { line in
+            lines.append(String(line.map { $0 == noBreak ? " " : $0 }))
+        }
+        return lines
+    }
+
+    /// The same for a text without commands of ours, line by line: it may have megabytes.
+    package static func wrapProse(_ text: String, width limit: Int, _ each: (String) -> Void) {
+        var (line, used) = ("", 0)
+        parts(of: text, between: UInt8(ascii: " ")) { word in
+            if word.isEmpty { return }
+            let size = width(word)
             if line.isEmpty {
-                line = String(word)
-            } else if width(line) + 1 + width(String(word)) <= limit {
-                line += " " + word
+                (line, used) = (String(word), size)
+            } else if used + 1 + size <= limit {
+                line += " "
+                line += word
+                used += 1 + size
             } else {
-                lines.append(line)
-                line = String(word)
+                each(line)
+                (line, used) = (String(word), size)
             }
         }
-        lines.append(line)
-        return lines.map { String($0.map { $0 == noBreak ? " " : $0 }) }
+        each(line)
+    }
+
+    /// Parts of a text, one after the other: a list of those of a long text would be larger than it.
+    package static func parts(of text: String, between separator: UInt8, _ each: (Substring) -> Void) {
+        var rest = text[...]
+        while let end = rest.utf8.firstIndex(of: separator) {
+            each(rest[..<end])
+            rest = rest[rest.utf8.index(after: end)...]
+        }
+        each(rest)
     }
 
     /// Stands for a space, and in no text that is fit for a terminal.

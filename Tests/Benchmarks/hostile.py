@@ -146,6 +146,10 @@ def attacks():
     yield Attack("a page of 16 MiB in chunks of one byte", lambda _: filled(b'{"items":[', b"0,", b"0]}"), chunk=1)
     yield Attack("a text of different words", text=joined(different()))
     yield Attack("a text of words that collide", text=joined(colliding()))
+    yield Attack("a text that collides at its beginning", text=joined(itertools.chain(itertools.islice(colliding(), 9_000), different())))
+    # Each character is a word, and six bytes of the answer.
+    yield Attack("a text of Chinese characters as escapes", text="".join(
+        chr(random.randrange(0x4E00, 0x9E00)) for _ in range(TEXT_LIMIT // 3 - 4_096)))
     yield Attack("a text of numbers between commas", text=joined((str(random.randrange(10**7)) for _ in itertools.count()), ","))
     yield Attack("a text of hashes", text=joined(f"{random.getrandbits(256):064x}" for _ in itertools.count()))
     yield Attack("a text of one word", text="a" * (TEXT_LIMIT - 4_096))

@@ -183,6 +183,12 @@ import Testing
         #expect(TextLayout.width("漢字") == 4)
         #expect(TextLayout.width("e\u{301}") == 1)
         #expect(TextLayout.wrap("a 漢字漢字 b", width: 8) == ["a", "漢字漢字", "b"])
+        var lines: [String] = []
+        TextLayout.wrapProse("  one two\u{301}  three four ", width: 8) { lines.append($0) }
+        #expect(lines == ["one two\u{301}", "three", "four"])
+        lines = []
+        TextLayout.parts(of: "\na\r\n\u{301}b\n", between: 0x0A) { lines.append(String($0)) }
+        #expect(lines == ["", "a\r", "\u{301}b", ""])
     }
 
     @Test(arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")])

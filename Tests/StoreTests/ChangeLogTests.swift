@@ -133,6 +133,56 @@ import Testing
         #expect(present == ["first"])
     }
 
+    private func prepared(_ sql: String) async throws -> StoreReader {
+        let store = try await complete()
+        try await store.add([Fixture.article("third", title: "Third", at: 3)])
+        await store.close()
+        try fixture.execute(sql)
+        return try StoreReader(path: fixture.path)
+    }
+
+    /// A prepared file has any number in its log. Ours begin at 1.
+    @Test(arguments: ["-9223372036854775807 - 1", "9223372036854775807", "-1", "0"])
+    func numbersThatWereNeverGivenAreNotRead(seq: String) async throws {
+        let reader = try await prepared(
+            "INSERT INTO change_log (seq, at, kind, origin) VALUES (\(seq), '2026-01-01T00:00:00.000000Z', 'edited', 'here')"
+        )
+        guard case .changes(let rows, let epoch, let newest) = try reader.changes(after: nil, limit: 10) else {
+            Issue.record("no changes")
+            return
+        }
+        #expect(rows.map(\.seq) == [1, 2] && newest == 2)
+        let place = ChangePlace(epoch: epoch, seq: 0)
+        #expect(try reader.distance(from: place)?.changes == 2)
+        #expect(try reader.changePlace(at: Self.now.advanced(by: .seconds(86_400))).seq == 2)
+        #expect(try reader.changes(after: place, matching: try SearchQuery("third", now: Self.now)) == [2])
+        #expect(ChangePlace("\(epoch):9223372036854775807") == nil)
+    }
+
+    @Test func aHistoryWhoseNameIsAnEscapeIsDamage() async throws {
+        let reader = try await prepared("UPDATE change_state SET epoch = char(27) || ']0;owned\"'")
+        #expect(try errorCode { _ = try reader.changes(after: nil, limit: 10) } == .databaseDamaged)
+    }
+
+    @Test(arguments: [
+        "char(27) || '[2J'", "'{\"title\":\"' || char(27) || '[2J\"}'", "'{\"title\":' || char(10) || '7}'", "'{} {}'",
+        "''",
+    ])
+    func aLineIsJSONWithoutEscapesWhateverAValueIs(value: String) async throws {
+        let reader = try await prepared(
+            "UPDATE change_log SET new = \(value), kind = char(27), item_id = char(155, 10)")
+        guard case .changes(let rows, _, _) = try reader.changes(after: nil, limit: 10) else {
+            Issue.record("no changes")
+            return
+        }
+        #expect(rows.count == 2)
+        for row in rows {
+            #expect(JSONText.oneLine(Array(row.line.utf8)) != nil, "\(row.line)")
+            #expect(!row.line.unicodeScalars.contains(where: SafeText.isHarmful), "\(row.line)")
+        }
+        _ = try reader.changes(after: ChangePlace(epoch: "", seq: 0), matching: try SearchQuery("x", now: Self.now))
+    }
+
     @Test func idsWithAZeroByteAreTwoItems() async throws {
         let store = try await complete()
         try await store.add(["a\u{0}b", "a\u{0}c"].map { Fixture.article($0, title: "Before", at: 3) })

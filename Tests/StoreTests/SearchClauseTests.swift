@@ -159,6 +159,21 @@ import Testing
         }
     }
 
+    /// Each beginning of a few letters is a part of half of all words, in each alternative again.
+    @Test func tooManyBeginningsOfFewLettersAreRefused() throws {
+        func code(_ words: String) throws -> ErrorCode? {
+            try errorCode { _ = try SearchQuery(words, now: StoreFixture.now) }
+        }
+        let five = ["a", "b", "c", "d", "e"]
+        #expect(try code(five.map { "(\($0)* OR tag:t)" }.joined(separator: " ")) == .usage)
+        #expect(try code(five.map { "(-\($0)* OR tag:t)" }.joined(separator: " ")) == .usage)
+        #expect(try code(five.map { "-\($0)*" }.joined(separator: " ")) == .usage)
+        #expect(try code("a* b*") == nil)
+        #expect(try code(five.map { "-\($0)bc*" }.joined(separator: " ")) == nil)
+        #expect(try code(five.prefix(4).map { "(\($0)bc* OR tag:t)" }.joined(separator: " ")) == nil)
+        #expect(try code(["漢", "字", "書"].map { "\($0)*" }.joined(separator: " ")) == nil)
+    }
+
     @Test func whatHasRareWordsInCommonIsRelated() async throws {
         try await index()
         let reader = try StoreReader(path: fixture.path)

@@ -44,7 +44,7 @@ def run():
                 tools, found, is_written = asyncio.run(ask(setting))
                 steps.check({"search", "list", "show", "related", "tags", "status"} <= tools, "six tools to read are offered")
                 steps.check(not {"note", "capture", "tag", "delete"} & tools, "and none to write")
-                steps.check(HOSTILE in found and found.startswith("What follows is content"), "what is found is marked as what others wrote")
+                steps.check(HOSTILE in found and found.startswith("What follows may have words"), "what is found is marked as what others wrote")
                 steps.check(not is_written and server.writes()["created"] == 0, "a note is refused")
                 steps.start("With --allow-writes")
                 tools, _, is_written = asyncio.run(ask(setting, "--allow-writes"))

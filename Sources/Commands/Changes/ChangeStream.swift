@@ -17,6 +17,8 @@ struct ChangeStream {
     var match: SearchQuery?
     /// What the cursor's file has.
     private var saved: ChangePlace?
+    /// The numbers of the changes that `match` finds, up to one.
+    private var found: (numbers: Set<Int64>, through: Int64)?
     private var hasHeader = false
     private var hasExcuse = false
     private var interruption: Interruption?
@@ -90,7 +92,7 @@ struct ChangeStream {
         while left > 0 {
             let limit = command == nil ? min(left, Self.mostRead) : batch ?? Self.usualBatch
             let reader = try StoreReader(path: context.paths.database)
-            let answer = try reader.changes(after: place, limit: match == nil ? limit : .max)
+            let answer = try reader.changes(after: place, limit: match == nil ? limit : Self.mostRead)
             guard case .changes(var rows, let epoch, let newest) = answer else {
                 try miss(answer)
                 continue
@@ -106,9 +108,11 @@ struct ChangeStream {
                 return .fine
             }
             if let match {
-                // All at once: what an item was is found by going back from what it is.
-                let found = try reader.changes(after: ChangePlace(epoch: epoch, seq: rows[0].seq - 1), matching: match)
-                rows.removeAll { !found.contains($0.seq) }
+                let front = ChangePlace(epoch: epoch, seq: rows[0].seq - 1)
+                if found.map({ $0.through < last.seq }) ?? true {
+                    found = (try reader.changes(after: front, matching: match), newest)
+                }
+                rows.removeAll { found?.numbers.contains($0.seq) != true }
                 if rows.count > left {
                     rows.removeSubrange(left...)
                     last = rows[left - 1]
@@ -148,7 +152,7 @@ struct ChangeStream {
             row.itemID.map(OutboxWords.shortID), row.title.map { " \"\($0)\"" },
             row.kind == "edited" ? row.fields.map { "(\($0))" } : nil,
         ].compactMap(\.self).joined(separator: " ")
-        return front + "\(row.kind) \(row.origin == "here" ? "here " : "")\(SafeText.harmless(what))\n"
+        return front + SafeText.harmless("\(row.kind) \(row.origin == "here" ? "here " : "")\(what)") + "\n"
     }
 
     /// What may have been missed is said, and never an empty list.
@@ -174,7 +178,7 @@ struct ChangeStream {
         } else {
             try context.print(#"{"missed":"\#(name)","epoch":"\#(next.epoch)","from":\#(next.seq)}"# + "\n")
         }
-        place = next
+        (place, found) = (next, nil)
     }
 
     // MARK: Into a command

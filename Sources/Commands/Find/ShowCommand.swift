@@ -75,7 +75,7 @@ private enum Pager {
         var texts: [String] = []
         for report in reports { texts.append(try context.format.render(report, context.unit)) }
         let text = texts.joined(separator: context.isText ? "\n\n" : "")
-        guard isWanted, context.isText, let rows = terminalRows, text.count(where: { $0 == "\n" }) >= rows else {
+        guard isWanted, context.isText, let rows = terminalRows, text.utf8.count(where: { $0 == 0x0A }) >= rows else {
             return try context.print(text)
         }
         let environment = context.environment.variables
@@ -196,8 +196,9 @@ package struct ItemReport: Sendable, Equatable, Codable {
 
     /// A text with its lines, and nothing that a terminal would obey.
     package static func harmless(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { SafeText.harmless(String($0)) }
-            .joined(separator: "\n")
+        var result = ""
+        TextLayout.parts(of: text, between: 0x0A) { result += SafeText.harmless(String($0)) + "\n" }
+        return String(result.unicodeScalars.dropLast())
     }
 }
 
@@ -206,8 +207,11 @@ extension ItemReport: Report {
         var lines = TextLayout.wrap(style.safe(title ?? "Untitled"), width: style.width).map { style.paint($0, .bold) }
         lines += origin(style)
         lines.append("")
-        lines += textLines(style)
-        return lines.map { $0 + "\n" }.joined()
+        if let note = note(style) { lines += TextLayout.wrap(note, width: style.width) + [""] }
+        var text = lines.map { $0 + "\n" }.joined()
+        appendTexts(to: &text, style)
+        while text.utf8.suffix(2).elementsEqual("\n\n".utf8) { text.unicodeScalars.removeLast() }
+        return text
     }
 
     private func origin(_ style: TextStyle) -> [String] {
@@ -248,23 +252,18 @@ extension ItemReport: Report {
             + lines.compactMap(\.self).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) }
     }
 
-    private func textLines(_ style: TextStyle) -> [String] {
-        var lines: [String] = []
-        if let note = note(style) { lines += TextLayout.wrap(note, width: style.width) + [""] }
-        let hasText = content != nil || transcription != nil
-        if !hasText, let summary { lines += ["Summary:"] + paragraphs(summary, style) }
-        if let content { lines += paragraphs(content, style) }
-        if let transcription, !transcription.isEmpty, transcription != content {
-            lines +=
-                (content == nil ? [] : ["", style.paint("Transcription", .bold), ""]) + paragraphs(transcription, style)
+    private func appendTexts(to text: inout String, _ style: TextStyle) {
+        func append(_ paragraphs: String) {
+            TextLayout.parts(of: paragraphs, between: 0x0A) { line in
+                TextLayout.wrapProse(style.safe(String(line)), width: style.width) { text += $0 + "\n" }
+            }
         }
-        while lines.last == "" { lines.removeLast() }
-        return lines
-    }
-
-    private func paragraphs(_ text: String, _ style: TextStyle) -> [String] {
-        text.split(separator: "\n", omittingEmptySubsequences: false)
-            .flatMap { TextLayout.wrap(style.safe(String($0)), width: style.width) }
+        if content == nil, transcription == nil, let summary { append("Summary:\n" + summary) }
+        if let content { append(content) }
+        if let transcription, !transcription.isEmpty, transcription != content {
+            if content != nil { text += "\n\(style.paint("Transcription", .bold))\n\n" }
+            append(transcription)
+        }
     }
 
     /// Why there is no text, or an older one.

@@ -48,6 +48,20 @@ package enum JSONText {
         bytes.append(UInt8(ascii: "]"))
     }
 
+    /// Stored JSON as it is, on one line: in valid JSON, line breaks are between the values only. `nil` for what is not JSON.
+    package static func oneLine(_ json: [UInt8]) -> [UInt8]? {
+        do {
+            try JSONReader.read(json) { reader in
+                try reader.skip()
+                try reader.end()
+            }
+        } catch {
+            return nil
+        }
+        guard String(validating: json, as: UTF8.self) != nil else { return nil }
+        return json.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
+    }
+
     /// JSON lets C1 controls and bidirectional overrides stand in strings, where a terminal would obey them. They can only
     /// stand there, so that writing them as escapes changes nothing for a reader.
     package static func escapingControls(_ json: String) -> String {

@@ -40,6 +40,12 @@ enum ChangeLog {
             ORDER BY seq
             """)
 
+    /// The rows that this program can have written, for readers. A prepared file has any number, and values that are not JSON.
+    static let rows = """
+        (SELECT *, iif(json_valid(old), old, NULL) AS was, iif(json_valid(new), new, NULL) AS becomes FROM change_log
+            WHERE seq BETWEEN 1 AND \(ForeignNumber.largest))
+        """
+
     /// Rows that are kept; and for so long.
     static let most = 100_000
     static let life: Duration = .seconds(30 * 86_400)

@@ -13,23 +13,27 @@ extension StoreReader {
             let current = try connection.prepare(ChangeLog.shown)
             let patch = try connection.prepare("SELECT json_patch(?, ?)")
             let states = try ItemStates(query, of: connection)
-            var known: [ByteText: String?] = [:]
+            let change = try connection.prepare("SELECT kind, was FROM \(ChangeLog.rows) WHERE seq = ?")
+            // One item after the other, so that one state is kept, and not that of each.
+            var (id, after): (ByteText?, String?) = (nil, nil)
             try connection.prepare(
-                "SELECT seq, item_id, kind, old, new FROM change_log WHERE seq > ? ORDER BY seq DESC"
+                "SELECT seq, item_id FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY item_id, seq DESC"
             ).bind(Int(place.seq)).rows { row throws(SQLiteFailure) in
                 guard let text = row.text(1) else { return }
-                let id = ByteText(text)
-                let after: String? =
-                    if let state = known[id] { state } else { try current.bind(text).first { $0.text(0) } ?? nil }
+                if id != ByteText(text) {
+                    id = ByteText(text)
+                    after = try current.bind(text).first { $0.text(0) } ?? nil
+                }
+                let (kind, was) = try change.bind(row.int(0)).first { ($0.text(0), $0.text(1)) } ?? (nil, nil)
                 let before: String? =
-                    switch row.text(2) {
+                    switch kind {
                     case "added", "restored": nil
-                    case "deleted": row.text(3)
-                    case "edited": try patch.bind(after ?? "{}").bind(row.text(3) ?? "{}").first { $0.text(0) } ?? nil
+                    case "deleted": was
+                    case "edited": try patch.bind(after ?? "{}").bind(was ?? "{}").first { $0.text(0) } ?? nil
                     default: after
                     }
-                known[id] = before
                 try states.add([before, after].compactMap(\.self), of: row.int64(0), text)
+                after = before
             }
             return try states.take()
         }
@@ -94,7 +98,7 @@ final class ItemStates {
         let names = ChangeLog.names.filter { $0 != "pending" && $0 != "duration" }
         let item = try memory.cached(
             """
-            INSERT INTO item (rowid, id, \(names.joined(separator: ", ")))
+            INSERT OR IGNORE INTO item (rowid, id, \(names.joined(separator: ", ")))
             VALUES (?1, ?1, \(names.indices.map { "?\($0 + 2)" }.joined(separator: ", ")))
             """)
         let edit = try memory.cached("INSERT INTO local_edit (item_id) VALUES (?)")

@@ -177,7 +177,7 @@ final class ChangeNotes {
             }
         } catch {
             throw SQLiteFailure(
-                code: SQLITE_ERROR, message: "what an item is cannot be read: \(error)", operation: "changes")
+                code: SQLITE_CORRUPT, message: "what an item is cannot be read: \(error)", operation: "changes")
         }
     }
 }

@@ -1,3 +1,4 @@
+import CSQLite
 package import PRSNLCore
 
 /// A place in the changes of a copy: all up to it were seen. A number means nothing in another history, so it has the epoch.
@@ -18,7 +19,7 @@ package struct ChangePlace: Sendable, Equatable, CustomStringConvertible {
     package init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, parts[0].utf8.count == 16, parts[0].allSatisfy(\.isHexDigit), let seq = Int64(parts[1]),
-            seq >= 0
+            (0...Int64(ForeignNumber.largest)).contains(seq)
         else { return nil }
         self.init(epoch: String(parts[0]), seq: seq)
     }
@@ -48,7 +49,11 @@ package struct Change: Sendable, Equatable {
             JSONText.appendString(value, to: &bytes)
             return JSONText.escapingControls(String(decoding: bytes, as: UTF8.self))
         }
-        func object(_ value: String?) -> String { value.map(JSONText.escapingControls) ?? "null" }
+        // A prepared file may have anything in its place, which is a text then.
+        func object(_ value: String?) -> String {
+            guard let value, let json = JSONText.oneLine(Array(value.utf8)) else { return text(value) }
+            return JSONText.escapingControls(String(decoding: json, as: UTF8.self))
+        }
         return
             #"{"seq":\#(seq),"at":"\#(at)","item_id":\#(text(itemID)),"kind":\#(text(kind)),"origin":\#(text(origin)),"#
             + #""old":\#(object(old)),"new":\#(object(new))}"#
@@ -84,10 +89,10 @@ extension StoreReader {
             }
             let rows = try connection.prepare(
                 """
-                SELECT seq, at, item_id, kind, origin, old, new, coalesce(json_extract(new, '$.title'),
-                        json_extract(old, '$.title'), (SELECT title FROM item WHERE id = item_id)),
-                    (SELECT group_concat(key, ', ') FROM json_each(coalesce(new, old)))
-                FROM change_log WHERE seq > ? ORDER BY seq LIMIT ?
+                SELECT seq, at, item_id, kind, origin, old, new, coalesce(json_extract(becomes, '$.title'),
+                        json_extract(was, '$.title'), (SELECT title FROM item WHERE id = item_id)),
+                    (SELECT group_concat(key, ', ') FROM json_each(coalesce(becomes, was)))
+                FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY seq LIMIT ?
                 """
             ).bind(Int(place?.seq ?? 0)).bind(limit).all { row -> Change? in
                 guard let at = row.timestamp(1) else { return nil }
@@ -125,7 +130,7 @@ extension StoreReader {
     package func distance(from place: ChangePlace) throws(UserFacingError) -> (changes: Int64, since: Timestamp?)? {
         try readTogether { () throws(SQLiteFailure) in
             guard let (epoch, _, newest) = try changeBounds(), epoch == place.epoch else { return nil }
-            let first = try connection.prepare("SELECT at FROM change_log WHERE seq > ? ORDER BY seq LIMIT 1")
+            let first = try connection.prepare("SELECT at FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY seq LIMIT 1")
                 .bind(Int(place.seq)).first { $0.timestamp(0) }
             return (max(0, newest - place.seq), first ?? nil)
         }
@@ -136,7 +141,7 @@ extension StoreReader {
         try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
             guard let (epoch, oldest, newest) = try changeBounds() else { return .failure(noChanges) }
             let first =
-                try connection.prepare("SELECT min(seq) FROM change_log WHERE at >= ?").bind(time)
+                try connection.prepare("SELECT min(seq) FROM \(ChangeLog.rows) WHERE at >= ?").bind(time)
                 .first { $0.isNull(0) ? nil : $0.int64(0) } ?? nil
             // What was before the oldest is not known.
             let isOlder = oldest > 1 && first == oldest
@@ -194,12 +199,16 @@ extension StoreReader {
     /// The epoch, and the first and the last row: 1 and 0 where there is none. `nil` where the file has no such table.
     private func changeBounds() throws(SQLiteFailure) -> (epoch: String, oldest: Int64, newest: Int64)? {
         guard try connection.integer("PRAGMA user_version") >= Schema.versionWithChanges else { return nil }
-        return try connection.prepare(
+        let bounds = try connection.prepare(
             """
-            SELECT epoch, coalesce((SELECT min(seq) FROM change_log), 1), coalesce((SELECT max(seq) FROM change_log), 0)
+            SELECT epoch, coalesce((SELECT min(seq) FROM \(ChangeLog.rows)), 1),
+                coalesce((SELECT max(seq) FROM \(ChangeLog.rows)), 0)
             FROM change_state
             """
         ).first { ($0.text(0) ?? "", $0.int64(1), $0.int64(2)) }
+        // It is printed as it is, and stands in the files of readers.
+        guard let bounds, ChangePlace("\(bounds.0):0") == nil else { return bounds }
+        throw SQLiteFailure(code: SQLITE_CORRUPT, message: "the history has no valid name", operation: "changes")
     }
 
     private var noChanges: UserFacingError {

@@ -255,7 +255,7 @@ final class Connection {
 
     /// The first column of the first row, as an integer. 0 where there is no row.
     func integer(_ sql: String) throws(SQLiteFailure) -> Int64 {
-        try prepare(sql).first { $0.int64(0) } ?? 0
+        try prepare(sql).first { Int64($0.int(0)) } ?? 0
     }
 
     func text(_ sql: String) throws(SQLiteFailure) -> String? {

@@ -214,10 +214,11 @@ final class Statement {
 
     // MARK: Columns by number, from 0
 
-    func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
     func double(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
-    /// A count or a size, clamped: see `ForeignNumber`.
+    /// A count, a size or a time, clamped: see `ForeignNumber`.
     func int(_ column: Int32) -> Int { ForeignNumber.clamp(sqlite3_column_int64(handle, column)) }
+    /// The number of a row, by which it is found again: any of 64 bits, that is compared and never reckoned with.
+    func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
     /// The bytes of a column as text, `nil` for NULL. They are there until the next step, and until the column is read as
     /// another type.

@@ -266,30 +266,12 @@ extension StoreReader {
 
     private static func appendValue(_ row: Statement, _ column: Int32, isJSON: Bool, to bytes: inout [UInt8]) {
         if row.isNumber(column) {
-            if row.isInteger(column) { return bytes.append(contentsOf: String(row.int64(column)).utf8) }
+            if row.isInteger(column), let digits = row.bytes(column) { return bytes.append(contentsOf: digits) }
             let number = row.double(column)
             return bytes.append(contentsOf: (number.isFinite ? "\(number)" : "null").utf8)
         }
         guard let value = row.bytes(column) else { return bytes.append(contentsOf: "null".utf8) }
-        if isJSON, appendJSON(value, to: &bytes) { return }
+        if isJSON, let json = JSONText.oneLine(Array(value)) { return bytes.append(contentsOf: json) }
         JSONText.appendString(String(decoding: value, as: UTF8.self), to: &bytes)
-    }
-
-    /// Stored JSON as it is, on one line. In valid JSON, line breaks are between the values only.
-    ///
-    /// - Returns: false, and nothing appended, for what is none.
-    private static func appendJSON(_ value: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) -> Bool {
-        let copy = Array(value)
-        do {
-            try JSONReader.read(copy) { reader in
-                try reader.skip()
-                try reader.end()
-            }
-        } catch {
-            return false
-        }
-        guard String(validating: copy, as: UTF8.self) != nil else { return false }
-        for byte in copy { bytes.append(byte == 0x0A || byte == 0x0D ? 0x20 : byte) }
-        return true
     }
 }
