@@ -208,7 +208,7 @@ import Testing
         let since = try await fixture.control("changes", "--since", "x")
         #expect(since.stderr.contains("the number of a change or EPOCH:NUMBER"), "\(since)")
         let name = try await fixture.control("changes", "--cursor", "a/b")
-        #expect(name.exit == .status(2) && name.stderr.contains("changes --help`"), "\(name)")
+        #expect(name.exit == .status(2) && name.stderr.contains("changes --help"), "\(name)")
         let shown = try await fixture.control("changes", "--reread").stdout
         #expect(shown.contains("  present ") && shown.contains("  \"two\"\n"), "\(shown)")
         let reread = try await fixture.control("changes", "--reread", "--cursor", "old", "--json")
