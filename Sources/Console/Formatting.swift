@@ -62,9 +62,9 @@ package enum Formatting {
     }
 
     /// `1,230 items/s`
-    package static func rate(_ itemsPerSecond: Double) -> String {
-        guard itemsPerSecond.isFinite, itemsPerSecond > 0, itemsPerSecond < 1e12 else { return "0 items/s" }
-        if itemsPerSecond < 10 { return "\(oneDecimal(itemsPerSecond)) items/s" }
-        return "\(count(Int(itemsPerSecond.rounded()))) items/s"
+    package static func rate(_ perSecond: Double, _ noun: String) -> String {
+        guard perSecond.isFinite, perSecond > 0, perSecond < 1e12 else { return "0 \(noun)s/s" }
+        if perSecond < 10 { return "\(oneDecimal(perSecond)) \(noun)s/s" }
+        return "\(count(Int(perSecond.rounded()))) \(noun)s/s"
     }
 }

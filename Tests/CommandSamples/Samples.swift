@@ -94,8 +94,8 @@ package enum Samples {
         return facts
     }
 
-    package static var pull: PullProgress {
-        var pull = PullProgress(kind: .backfill, startedAt: time("2026-11-21T04:05:00Z"))
+    package static var pull: Progress {
+        var pull = Progress(kind: .backfill, startedAt: time("2026-11-21T04:05:00Z"))
         pull.pages = 123
         pull.items = 12_300
         pull.expectedItems = 50_000

@@ -52,7 +52,7 @@ import Testing
                     count += 1
                     _ = try JSONOutput.line(report)
                     if let report = report as? any Report { _ = report.text(TextStyle()) }
-                    if let pull = report as? PullProgress { _ = (pull.bar(TextStyle()), pull.statusText) }
+                    if let pull = report as? Progress { _ = (pull.bar(TextStyle()), pull.text) }
                     if let waiting = report as? WaitingReport { _ = waiting.queue.text(TextStyle()) }
                 } catch {
                     // It is no answer: prsnlctl says so.
@@ -98,7 +98,7 @@ import Testing
         try Self.answers(DropRequest.self, Samples.dropped)
         try Self.answers(PingRequest.self, Samples.ping)
         try Self.answers(VerifyRequest.self, Samples.verified)
-        try Self.updates(VerifyRequest.self, VerifyProgress(items: 3_400))
+        try Self.updates(VerifyRequest.self, Samples.pull)
         try Self.answers(NetRequest.self, Samples.net)
         try Self.answers(NetWatchRequest.self, Samples.netChange)
         try Self.answers(ErrorsRequest.self, Samples.errors, Samples.forgotten)

@@ -25,8 +25,8 @@ import Testing
         return ServiceStatus.text(engine, counts, unit: ServiceUnit(), now: Self.now, zone: Self.zone)
     }
 
-    private func pull(_ read: Int, of expected: Int?) -> PullProgress {
-        var pull = PullProgress(kind: .backfill, startedAt: Self.earlier)
+    private func pull(_ read: Int, of expected: Int?) -> Progress {
+        var pull = Progress(kind: .backfill, startedAt: Self.earlier)
         pull.items = read
         pull.expectedItems = expected
         return pull

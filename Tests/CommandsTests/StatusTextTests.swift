@@ -101,7 +101,7 @@ import Testing
 
     @Test func textsAreATimeOrAShareWithWhatIsWrong() {
         var facts = Samples.facts
-        var progress = PullProgress(kind: .texts, startedAt: Samples.now)
+        var progress = Progress(kind: .texts, startedAt: Samples.now)
         progress.items = 100
         progress.expectedItems = 1_000
         progress.rate = 5
@@ -186,8 +186,8 @@ import Testing
         #expect(
             text.contains(
                 """
-                Pull         backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s, at
-                             2025-06-01 00:00:24 UTC
+                Pull         backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s, 30 s
+                             left, at 2025-06-01 00:00:24 UTC
 
                 """))
     }

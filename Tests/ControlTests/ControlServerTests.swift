@@ -71,7 +71,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
             try client.send(SyncNowRequest(full: false, wait: true, acceptDeletions: false))
             try client.send(StatusRequest())
             try client.send(HistoryRequest())
-            var progress: [PullProgress] = []
+            var progress: [Progress] = []
             let synced = try client.receive(SyncNowRequest.self) { progress.append($0) }
             #expect(progress == Array(repeating: Samples.pull, count: 3))
             #expect(try synced.get() == .started)

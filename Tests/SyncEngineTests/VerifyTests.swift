@@ -23,10 +23,11 @@ import Testing
     }
 
     private func verify(
-        _ fixture: PullFixture, _ texts: VerifiedTexts = .none, onPage: @escaping @Sendable (Int) -> Void = { _ in }
+        _ fixture: PullFixture, _ texts: VerifiedTexts = .none,
+        onProgress: @escaping @Sendable (Progress) -> Void = { _ in }
     ) async throws -> VerifyReport {
         try await fixture.withEngine { engine, _ in
-            try await engine.verify(texts, poll: { _ = await engine.runOnce(texts: false) }, onPage: onPage)
+            try await engine.verify(texts, poll: { _ = await engine.runOnce(texts: false) }, onProgress: onProgress)
         }
     }
 
@@ -142,7 +143,7 @@ import Testing
         let report = try await fixture.withEngine { engine, _ in
             let report = try await engine.verify(.none, poll: { _ = await engine.runOnce(texts: false) }) { compared in
                 sweep.withLock { sweep in
-                    guard compared >= count, sweep == nil else { return }
+                    guard compared.items >= count, sweep == nil else { return }
                     sweep = Task { _ = await engine.runOnce(full: true, texts: false) }
                 }
             }

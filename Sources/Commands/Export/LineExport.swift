@@ -8,13 +8,15 @@ package enum LineExport {
 
     /// Into `DIR/prsnl.jsonl`, which is replaced when all of it is on the disk.
     ///
-    /// - Parameter path: absolute.
+    /// - Parameters:
+    ///   - path: absolute.
+    ///   - onLines: called with how many lines are written.
     package static func run(
-        _ reader: StoreReader, _ choice: ExportChoice? = nil, path: String
+        _ reader: StoreReader, _ choice: ExportChoice? = nil, path: String, onLines: (Int) -> Void = { _ in }
     ) throws(UserFacingError) -> ExportReport {
         try ExportFolder.run(in: path, of: try reader.exportOrigin(), choice) { folder throws(UserFacingError) in
             let (temporary, file) = try folder.create()
-            let lines = try write(reader, choice, to: file)
+            let lines = try write(reader, choice, to: file, onLines)
             // A copy that was begun again must not replace a whole backup.
             if lines == 0, choice == nil, let former = try folder.files.status(fileName), former.st_size > 0 {
                 try folder.inner.remove(temporary)
@@ -35,7 +37,7 @@ package enum LineExport {
     }
 
     private static func write(
-        _ reader: StoreReader, _ choice: ExportChoice?, to file: OpenFile
+        _ reader: StoreReader, _ choice: ExportChoice?, to file: OpenFile, _ onLines: (Int) -> Void = { _ in }
     ) throws(UserFacingError) -> Int {
         var position: StoreReader.LinePosition? = .init()
         var bytes: [UInt8] = []
@@ -47,6 +49,7 @@ package enum LineExport {
             bytes = Array(JSONText.escapingControls(String(decoding: bytes, as: UTF8.self)).utf8)
             try file.write(bytes)
             lines += count
+            onLines(lines)
             position = next
         }
         return lines

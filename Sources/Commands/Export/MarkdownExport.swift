@@ -39,16 +39,18 @@ package final class MarkdownExport {
     /// What the first file that could not be read or written failed with.
     private var failure: UserFacingError?
 
-    /// - Parameter path: absolute.
+    /// - Parameters:
+    ///   - path: absolute.
+    ///   - onFile: called with how many of how many files are written.
     package static func run(
-        _ reader: StoreReader, _ choice: ExportChoice? = nil, path: String
+        _ reader: StoreReader, _ choice: ExportChoice? = nil, path: String, onFile: (Int, Int) -> Void = { _, _ in }
     ) throws(UserFacingError) -> ExportReport {
         try ExportFolder.run(in: path, of: try reader.exportOrigin(), choice) { folder throws(UserFacingError) in
             let export = try MarkdownExport(reader, choice, folder, path)
             try export.findFiles()
             try export.compare()
             try folder.saveOrigin()
-            try export.writeChanged()
+            try export.writeChanged(onFile)
             try export.removeVanished()
             if let failure = export.failure { throw failure }
             return export.report
@@ -129,10 +131,11 @@ package final class MarkdownExport {
     // MARK: Writing
 
     /// The oldest first: of two items with one name, the later one's is longer, however often a run was interrupted.
-    private func writeChanged() throws(UserFacingError) {
+    private func writeChanged(_ onFile: (Int, Int) -> Void) throws(UserFacingError) {
         changed.sort { ($0.createdAt, ByteText($0.id)) < ($1.createdAt, ByteText($1.id)) }
         do throws(UserFacingError) {
-            for change in changed {
+            for (index, change) in changed.enumerated() {
+                onFile(index, changed.count)
                 try attempt { () throws(UserFacingError) in try write(change) }
                 if waiting.count == Self.mostWaiting { try placeWaiting() }
             }

@@ -19,11 +19,24 @@ enum ExportCommand {
         let path = context.environment.absolute(target)
         let reader = try StoreReader(path: context.paths.database)
         let choice = try choice(reader, context, arguments)
-        let report =
-            switch format {
-            case .markdown: try MarkdownExport.run(reader, choice, path: path)
-            case .jsonl: try LineExport.run(reader, choice, path: path)
-            }
+        var display = ProgressDisplay(
+            style: context.errorStyle, isQuiet: !context.isText || arguments.has("--quiet"))
+        defer { display.end() }
+        var meter = ProgressMeter(.export)
+        func show(_ done: Int, _ whole: Int) {
+            meter.reach(done)
+            meter.expect(whole - done)
+            display.show(meter.progress)
+        }
+        let report: ExportReport
+        switch format {
+        case .markdown: report = try MarkdownExport.run(reader, choice, path: path, onFile: show)
+        case .jsonl:
+            let live = try reader.summary().copy.live
+            let whole = choice?.ids.count ?? live
+            report = try LineExport.run(reader, choice, path: path) { show($0, max($0, whole)) }
+        }
+        display.end()
         if !arguments.has("--quiet") { try context.write(report) }
         return .fine
     }

@@ -9,7 +9,8 @@ struct Batch: ~Copyable {
     var report = BatchReport()
     /// What was accepted, for `--wait`: numbers that follow each other, as they mostly do, take no memory.
     private var entries: [ClosedRange<Int64>] = []
-    private var hasProgress = false
+    private var display: ProgressDisplay
+    private var meter: ProgressMeter?
 
     /// Entries that are waited for at once, so that the line of progress moves.
     private static let waitedTogether: Int64 = 250
@@ -17,6 +18,7 @@ struct Batch: ~Copyable {
     init(_ outbox: consuming RequestClient) {
         self.outbox = outbox
         interruption = Interruption.watch()
+        display = ProgressDisplay(style: self.outbox.context.errorStyle, isQuiet: !self.outbox.context.isText)
     }
 
     var context: CommandContext { outbox.context }
@@ -67,7 +69,7 @@ struct Batch: ~Copyable {
                 report.sending = .whenDaemonRuns
                 break
             }
-            showProgress("\(report.delivered ?? 0) of \(report.accepted) delivered")
+            showProgress(.delivery, report.delivered ?? 0, of: report.accepted)
         }
     }
 
@@ -80,15 +82,12 @@ struct Batch: ~Copyable {
         }
     }
 
-    mutating func showProgress(_ text: String) {
-        guard context.isText, context.errorStyle.isTerminal else { return }
-        // CSI K: the rest of the line, from a longer text before.
-        StandardStream.error.write("\r\(text)\u{1B}[K")
-        hasProgress = true
+    mutating func showProgress(_ kind: Progress.Kind, _ done: Int, of whole: Int? = nil) {
+        var meter = self.meter.flatMap { $0.progress.kind == kind ? $0 : nil } ?? ProgressMeter(kind, of: whole)
+        meter.reach(done)
+        self.meter = meter
+        display.show(meter.progress)
     }
 
-    mutating func clearProgress() {
-        if hasProgress { StandardStream.error.write("\r\u{1B}[K") }
-        hasProgress = false
-    }
+    mutating func clearProgress() { display.end() }
 }

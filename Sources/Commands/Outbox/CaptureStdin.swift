@@ -113,7 +113,7 @@ struct CaptureStdin: ~Copyable {
         for refusal in tally.refused where lines.indices.contains(refusal.index) {
             refuse(lines[refusal.index], refusal.error)
         }
-        batch.showProgress("\(linesRead) lines, \(batch.report.accepted) accepted, \(batch.report.refused) refused")
+        batch.showProgress(.capture, linesRead)
     }
 
     private mutating func unknown(_ error: UserFacingError, _ lines: [Int]) -> UserFacingError {

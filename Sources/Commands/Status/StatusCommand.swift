@@ -186,7 +186,7 @@ package struct StatusReport: ControlReply {
     package var server: CopySummary.Server
     package var copy: CopySummary.Copy
     @Nullable package var outbox: CopySummary.Outbox? = nil
-    @Nullable package var pull: PullProgress? = nil
+    @Nullable package var pull: Progress? = nil
     @Nullable package var lastError: RecurringError? = nil
     package var file: CopySummary.File
 
@@ -222,6 +222,7 @@ extension StatusReport {
             copy.newAsOf = engine.newAsOf ?? copy.newAsOf
             copy.search?.enabled = engine.keepsSearchIndex
             copy.search?.problem = engine.searchProblem
+            copy.search?.progress = engine.indexing
             copy.texts?.enabled = engine.copiesTexts
             if let problem = engine.textsProblem { copy.texts?.problem = problem }
             if outbox.waiting > 0 { outbox.problem = engine.hindrance?.error }
@@ -256,8 +257,4 @@ extension StatusReport {
         if let problem, problem.code.needsPerson { reasons.append(.problem) }
         return reasons
     }
-}
-
-extension PullProgress: ControlReply {
-    package static let type = "progress"
 }

@@ -21,7 +21,7 @@ extension StatusReport: Report {
                     ("Missing", missing),
                     ("Unsettled", unsettled(style)),
                     ("Writes", writesText(style)),
-                    ("Pull", pull.map { [$0.statusText] } ?? []),
+                    ("Pull", pull.map { [$0.text] } ?? []),
                     ("Problem", problemText(style)),
                     ("Last error", lastErrorText(style)),
                     ("File", [style.safe(file.path), fileText]),
@@ -272,7 +272,9 @@ extension StatusReport: Report {
         }
         guard search.notIndexed > (search.enabled == true ? Self.indexedAtOnce : 0) else { return [] }
         switch search.enabled {
-        case true: return ["\(count) to be indexed; this takes a moment"]
+        case true:
+            let left = search.progress?.remaining.map { "about \(Formatting.duration($0))" } ?? "a moment"
+            return ["\(count) to be indexed; this takes \(left)"]
         case false: return ["\(count) cannot be found; search_index = no"]
         case nil: return ["\(count) cannot be found until the daemon has indexed them"]
         }

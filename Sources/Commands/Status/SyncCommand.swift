@@ -40,7 +40,7 @@ enum SyncCommand {
 /// Asks the daemon to pull now.
 struct SyncNowRequest: Request {
     typealias Answer = SyncResult
-    typealias Update = PullProgress
+    typealias Update = Progress
     static let command = "sync"
 
     /// The whole timeline again.
@@ -117,7 +117,7 @@ extension SyncNowRequest {
     }
 
     private static func showProgress(_ engine: SyncEngine, _ context: RequestContext) async {
-        var last: PullProgress?
+        var last: Progress?
         while !Task.isCancelled {
             let progress = engine.state.pull
             if let progress, progress != last { context.send(progress) }
@@ -173,80 +173,5 @@ extension SyncResult: Report {
         }
         if let texts, texts > 0 { parts.append(Formatting.count(texts, "text")) }
         return parts.joined(separator: ", ")
-    }
-}
-
-/// Progress on stderr: a bar that is rewritten in place on a terminal, a line now and then elsewhere.
-package struct ProgressDisplay {
-    let style: TextStyle
-    let isQuiet: Bool
-    private var hasBar = false
-    private var lastLine: ContinuousClock.Instant?
-
-    /// Where lines stay, in a log for instance, a few are enough.
-    private static let linePause: Duration = .seconds(5)
-
-    package init(style: TextStyle, isQuiet: Bool) {
-        self.style = style
-        self.isQuiet = isQuiet
-    }
-
-    package mutating func show(_ progress: PullProgress) {
-        guard !isQuiet else { return }
-        if style.isTerminal {
-            // CSI K: the rest of the line, from a longer bar before.
-            StandardStream.error.write("\r\(progress.bar(style))\u{1B}[K")
-            hasBar = true
-        } else if lastLine.map({ $0.duration(to: .now) >= Self.linePause }) ?? true {
-            StandardStream.error.write("\(progress.statusText)\n")
-            lastLine = .now
-        }
-    }
-
-    /// Takes the bar away, so that the result stands alone.
-    package mutating func end() {
-        if hasBar { StandardStream.error.write("\r\u{1B}[K") }
-        hasBar = false
-    }
-}
-
-extension PullProgress {
-    /// `backfill: 12,300 of 50,000 items, 123 pages, 1,230 items/s`
-    package var statusText: String {
-        // Texts come one by one, and not in pages.
-        var parts =
-            kind == .texts
-            ? [amount, "\(Formatting.rate(rate))"] : [amount, Formatting.count(pages, "page"), Formatting.rate(rate)]
-        if let position { parts.append("at \(Formatting.time(position))") }
-        return "\(kind.rawValue): \(parts.joined(separator: ", "))"
-    }
-
-    private var amount: String {
-        guard let expectedItems else { return Formatting.count(items, "item") }
-        return "\(Formatting.count(items)) of \(Formatting.count(expectedItems, "item"))"
-    }
-
-    /// Seconds to go at this rate; `nil` where that cannot be known.
-    var remaining: Duration? {
-        guard let expectedItems, expectedItems > items, rate.isFinite, rate > 0 else { return nil }
-        let seconds = Double(expectedItems - items) / rate
-        return seconds < 1e9 ? .seconds(Int(seconds)) : nil
-    }
-
-    /// One line to be rewritten in place, no wider than the terminal less one column (a cursor in the last column wraps).
-    package func bar(_ style: TextStyle) -> String {
-        let limit = style.width - 1
-        var figures = "\(amount)  \(Formatting.rate(rate))"
-        if let remaining { figures += "  \(Formatting.duration(remaining)) left" }
-        let name = kind.rawValue
-        let room = limit - name.count - figures.count - 6
-        guard let expectedItems, expectedItems > 0, room >= 10 else {
-            return String("\(name)  \(figures)".prefix(limit))
-        }
-        let size = min(room, 30)
-        let filled = max(0, min(size, Int(Double(size) * Double(items) / Double(expectedItems))))
-        let (full, empty) = style.isUTF8 ? ("█", "░") : ("#", "-")
-        let bar = String(repeating: full, count: filled) + String(repeating: empty, count: size - filled)
-        return "\(name)  [\(bar)]  \(figures)"
     }
 }

@@ -39,11 +39,10 @@ enum VerifyCommand {
                 "--texts=\(SafeText.harmless(String(texts.prefix(40)))) is not `none`, `all` or a part such as `1/7`")
         }
         var client = RequestClient(context)
-        let isShown = context.isText && context.errorStyle.isTerminal
-        let report = try client.ask(VerifyRequest(texts: texts)) { progress in
-            if isShown { StandardStream.error.write("\r\(Formatting.count(progress.items, "item")) compared\u{1B}[K") }
-        }
-        if isShown { StandardStream.error.write("\r\u{1B}[K") }
+        var display = ProgressDisplay(style: context.errorStyle, isQuiet: !context.isText)
+        defer { display.end() }
+        let report = try client.ask(VerifyRequest(texts: texts)) { display.show($0) }
+        display.end()
         try context.write(report)
         return report.exitCode
     }
@@ -52,7 +51,7 @@ enum VerifyCommand {
 /// Asks for a comparison of the server's list with the file.
 struct VerifyRequest: Request {
     typealias Answer = VerifyReport
-    typealias Update = VerifyProgress
+    typealias Update = Progress
     static let command = "verify"
     static let asksServer = true
 
@@ -75,8 +74,6 @@ struct VerifyRequest: Request {
         }
     }
 
-    private static let mostItemsBetween = 1_000
-
     func answer(_ context: RequestContext) async throws(UserFacingError) -> VerifyReport? {
         let daemon = try context.requireDaemon()
         guard let texts = Self.texts(texts) else {
@@ -87,7 +84,7 @@ struct VerifyRequest: Request {
                 .daemonBusy, "Another verification is under way.", consequence: "Nothing was compared.")
         }
         defer { daemon.isVerifying.store(false, ordering: .relaxed) }
-        let report = try await daemon.parts.engine.verify(texts) { context.send(VerifyProgress(items: $0)) }
+        let report = try await daemon.parts.engine.verify(texts) { context.send($0) }
         let last = LastVerification(
             at: report.to, differences: report.onlyThere + report.onlyHere + report.differing + report.skipped,
             epoch: report.epoch)
@@ -104,12 +101,6 @@ extension VerifyRequest {
     init(_ members: RequestMembers) throws(RequestRefusal) { texts = try members.text("texts") ?? "none" }
 
     func write(to line: inout RequestLine) { line.add("texts", texts) }
-}
-
-/// How many items were compared so far.
-package struct VerifyProgress: ControlReply {
-    package static let type = "verify_progress"
-    package var items: Int
 }
 
 extension VerifyReport: ControlReply {

@@ -11,7 +11,7 @@ package enum IndexStep: Sendable, Equatable {
 
 /// How far the full-text index is: a part of the status.
 package struct SearchState: Sendable, Equatable, Codable {
-    private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled, problem }
+    private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled, problem, progress }
 
     /// Items that were added or changed since they were indexed. Where rows of removed items left gaps, a little more.
     package var notIndexed = 0
@@ -21,6 +21,8 @@ package struct SearchState: Sendable, Equatable, Codable {
     @Nullable package var enabled: Bool? = nil
     /// Why it does not follow.
     @Nullable package var problem: UserFacingError? = nil
+    /// How fast it follows, while there is much to do.
+    @Nullable package var progress: Progress? = nil
     /// Bytes of text that the index is of.
     package var size = 0
     /// Whether changes are noted for it: not before the daemon works on it.

@@ -40,7 +40,9 @@ package struct EngineState: Sendable, Equatable {
 
     // What it says of the copy and of writes: `StatusReport` shows it with these.
 
-    package var pull: PullProgress?
+    package var pull: Progress?
+    /// Of the full-text index, while there is much to do.
+    package var indexing: Progress?
     /// Whether the settings ask for texts.
     package var copiesTexts = true
     /// Whether the full-text index is kept up to date.
@@ -63,26 +65,6 @@ package struct EngineState: Sendable, Equatable {
     package subscript<Value>(dynamicMember path: WritableKeyPath<Shown, Value>) -> Value {
         get { shown[keyPath: path] }
         set { shown[keyPath: path] = newValue }
-    }
-}
-
-/// The pull under way: in the status, and on each progress line of `sync` with `wait`.
-package struct PullProgress: Sendable, Equatable, Codable {
-    package var kind: PullRecord.Kind
-    package var startedAt: Timestamp
-    package var pages = 0
-    /// Items read from the server so far in this pull, known ones included.
-    package var items = 0
-    /// The whole, where the server or an earlier pull said it.
-    @Nullable package var expectedItems: Int? = nil
-    /// Where on the timeline the pull stands (dialect C).
-    @Nullable package var position: Timestamp? = nil
-    /// Items per second since the pull began.
-    package var rate: Double = 0
-
-    package init(kind: PullRecord.Kind, startedAt: Timestamp) {
-        self.kind = kind
-        self.startedAt = startedAt
     }
 }
 

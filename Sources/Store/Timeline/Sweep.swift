@@ -131,6 +131,20 @@ extension Store {
         try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live + deleted FROM copy")) }
     }
 
+    /// Live items that were created in one of the intervals.
+    package func liveCount(in intervals: [ClosedRange<Timestamp>]) throws(UserFacingError) -> Int {
+        try read { connection throws(SQLiteFailure) in
+            var count = 0
+            for interval in intervals {
+                count +=
+                    try connection.cached(
+                        "SELECT count(*) FROM item WHERE created_at BETWEEN ? AND ? AND deleted_at IS NULL"
+                    ).bind(interval.lowerBound).bind(interval.upperBound).first { $0.int(0) } ?? 0
+            }
+            return count
+        }
+    }
+
     package func liveCount() throws(UserFacingError) -> Int {
         try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live FROM copy")) }
     }

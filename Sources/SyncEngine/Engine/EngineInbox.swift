@@ -108,6 +108,8 @@ package struct SyncRequest: Sendable, Equatable {
 /// What all parts of the engine may read at any time: the settings, and what `status` shows.
 final class EngineSharedState: Sendable {
     private let values: Mutex<(settings: SyncSettings, state: EngineState, isSending: Bool)>
+    /// Of the texts, which are fetched in pieces.
+    let texts = Mutex<PullMeter?>(nil)
     private let refused = Mutex<(shown: Credentials, failure: SyncFailure)?>(nil)
 
     init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState(), isSending: false)) }

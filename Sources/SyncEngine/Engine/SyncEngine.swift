@@ -197,14 +197,15 @@ extension SyncEngine {
     ///
     /// - Parameters:
     ///   - poll: How the copy gets what is new, in between.
-    ///   - onPage: Called with how many items were compared so far.
+    ///   - onProgress: Called with each page and each text.
     package func verify(
-        _ texts: VerifiedTexts, poll: (@Sendable () async -> Void)? = nil, onPage: @escaping @Sendable (Int) -> Void
+        _ texts: VerifiedTexts, poll: (@Sendable () async -> Void)? = nil,
+        onProgress: @escaping @Sendable (Progress) -> Void
     ) async throws(UserFacingError) -> VerifyReport {
         do throws(SyncFailure) {
             var verification = try await Verification(
                 store: store, identity: identity, time: time, poll: poll ?? { _ = await self.sync(SyncRequest()) },
-                onPage: onPage)
+                onProgress: onProgress)
             return try await verification.run(texts)
         } catch {
             throw error.error

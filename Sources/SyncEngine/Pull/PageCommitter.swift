@@ -168,35 +168,31 @@ final class Flag: Sendable {
 }
 
 /// Adds up the pages of a pull for `prsnlctl status`.
-final class ProgressMeter: Sendable {
-    private let state: Mutex<PullProgress>
-    private let started: Duration
-    private let time: TimeSource
+final class PullMeter: Sendable {
+    private let meter: Mutex<ProgressMeter>
     private let shared: EngineSharedState
 
-    init(kind: PullRecord.Kind, time: TimeSource, shared: EngineSharedState) {
-        state = Mutex(PullProgress(kind: kind, startedAt: time.now()))
-        started = time.uptime()
-        self.time = time
+    init(_ meter: ProgressMeter, _ shared: EngineSharedState) {
+        self.meter = Mutex(meter)
         self.shared = shared
     }
 
+    /// - Parameter total: where the server has said it.
     @Sendable
-    func page(_ items: Int, _ position: Timestamp?) { page(items, position, expected: nil) }
-
-    /// One of so many items, which comes by itself.
-    func item(of expected: Int) { page(1, nil, expected: expected) }
-
-    func page(_ items: Int, _ position: Timestamp?, expected: Int?) {
-        let elapsed = (time.uptime() - started).seconds
-        let progress = state.withLock { progress in
-            progress.pages += 1
-            progress.items += items
-            progress.position = position
-            progress.expectedItems = expected
-            progress.rate = elapsed > 0 ? Double(progress.items) / elapsed : 0
-            return progress
+    func page(_ items: Int, _ position: Timestamp? = nil, of total: Int? = nil) {
+        let progress = meter.withLock { meter in
+            if let total { meter.expect(total - meter.progress.items) }
+            meter.add(items, at: position)
+            return meter.progress
         }
         shared.publish { $0.pull = progress }
+    }
+
+    /// Goes on with what is left to do now. `nil` where that was long ago.
+    func goingOn(with left: Int) -> PullMeter? {
+        meter.withLock { meter in
+            meter.expect(left)
+            return meter.pause < .seconds(60)
+        } ? self : nil
     }
 }

@@ -106,6 +106,7 @@ struct PassPull {
         var last = first
         if isFirstPass, let rest = try await rest(of: first, session) {
             (last, start) = rest
+            onPage(last.number.start, total)
             try await store.beginPass(goesOn: true)
         }
         try await take(last, session, since: isFirstPass ? start : nil)

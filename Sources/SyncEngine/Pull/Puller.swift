@@ -194,11 +194,14 @@ struct Puller: Sendable {
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
         var end = CursorPull.End.reachedBottom
+        let live = try await SyncFailure.from(try await store.liveCount())
+        let left = try await SyncFailure.from(try await store.liveCount(in: store.coverage.gaps(sweeping: true)))
+        let meter = PullMeter(ProgressMeter(.sweep, of: live, after: live - left, time: time), shared)
         let changes = try await record(.sweep) { committer, requests throws(SyncFailure) in
             var known: ClosedRange<Timestamp>?
             while end == .reachedBottom, let gap = try await nextGap(after: &known, sweeping: true) {
                 let newest = await store.coverage.newest ?? .earliest
-                end = try await cursorPull(committer, requests).run(
+                end = try await cursorPull(committer, requests, meter).run(
                     top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
                     pageSize: pageSize, knownNewest: newest, pacing: pacing
                 ).end
@@ -224,10 +227,17 @@ struct Puller: Sendable {
         }
     }
 
-    private func cursorPull(_ committer: PageCommitter, _ requests: RequestCounter) -> CursorPull {
-        CursorPull(
+    private func cursorPull(
+        _ committer: PageCommitter, _ requests: RequestCounter, _ meter: PullMeter? = nil
+    ) -> CursorPull {
+        let meter = meter ?? self.meter(committer.record.kind)
+        return CursorPull(
             store: store, identity: identity, time: time, committer: committer, requests: requests,
-            size: cursorSize, onPage: ProgressMeter(kind: committer.record.kind, time: time, shared: shared).page)
+            size: cursorSize, onPage: { meter.page($0, $1) })
+    }
+
+    private func meter(_ kind: PullRecord.Kind, of expected: Int? = nil) -> PullMeter {
+        PullMeter(ProgressMeter(Progress.Kind(rawValue: kind.rawValue) ?? .head, of: expected, time: time), shared)
     }
 
     // MARK: Dialects P and E
@@ -257,10 +267,10 @@ struct Puller: Sendable {
     private func passPull(
         _ dialect: Dialect, _ committer: PageCommitter, _ requests: RequestCounter
     ) -> PassPull {
-        let meter = ProgressMeter(kind: committer.record.kind, time: time, shared: shared)
+        let meter = self.meter(committer.record.kind)
         return PassPull(
             identity: identity, store: store, time: time, dialect: dialect, committer: committer,
-            requests: requests, size: passSize, onPage: { meter.page($0, nil, expected: $1) })
+            requests: requests, size: passSize, onPage: { meter.page($0, of: $1) })
     }
 
     // MARK: Absence
@@ -282,9 +292,13 @@ struct Puller: Sendable {
         var end = TextPull.End.done
         var doubtful: [Timestamp] = []
         let expected = try await SyncFailure.from(try await store.missingTexts())
-        let meter = ProgressMeter(kind: .texts, time: time, shared: shared)
+        let meter = shared.texts.withLock { texts in
+            let meter = texts?.goingOn(with: expected) ?? self.meter(.texts, of: expected)
+            texts = meter
+            return meter
+        }
         var changes = try await record(.texts) { committer, requests throws(SyncFailure) in
-            var pull = textPull(committer.record, requests) { meter.item(of: expected) }
+            var pull = textPull(committer.record, requests) { meter.page(1) }
             defer {
                 committer.record = pull.record
                 doubtful = pull.doubtfulRows

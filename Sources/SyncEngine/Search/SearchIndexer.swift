@@ -83,9 +83,17 @@ struct SearchIndexer: Sendable {
     private func work(whilePulling pause: Duration) async throws {
         guard shared.settings.searchIndex else { return }
         var worked = false
+        defer { shared.publish { $0.indexing = nil } }
         do throws(UserFacingError) {
+            let due = try await store.searchState().notIndexed
+            var meter = ProgressMeter(.index, of: due, time: time)
             while try await store.indexSome(now: time.now(), uptime: time.uptime) == .more {
                 worked = true
+                // What was committed meanwhile is due too.
+                let left = try await store.searchState().notIndexed
+                meter.reach(max(meter.progress.items, due - left))
+                meter.expect(left)
+                shared.publish { [progress = meter.progress] in $0.indexing = progress }
                 heartbeat.wake()
                 if Task.isCancelled { break }
                 if pause > .zero, isPulling {

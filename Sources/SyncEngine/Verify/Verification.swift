@@ -12,8 +12,9 @@ struct Verification {
     let time: TimeSource
     /// A poll of the daemon's own.
     let poll: () async -> Void
-    /// Called with each page, with how many items were compared so far.
-    let onPage: (Int) -> Void
+    /// Called with each page and each text.
+    let onProgress: (Progress) -> Void
+    private var meter: ProgressMeter
 
     private let dialect: Dialect
     private let comparison: TimelineComparison
@@ -35,10 +36,11 @@ struct Verification {
     /// - Throws: `daemon_busy` before the first pull has ended.
     init(
         store: Store, identity: Identity, time: TimeSource, poll: @escaping () async -> Void,
-        onPage: @escaping (Int) -> Void
+        onProgress: @escaping (Progress) -> Void
     ) async throws(SyncFailure) {
         (self.store, self.identity, self.time) = (store, identity, time)
-        (self.poll, self.onPage) = (poll, onPage)
+        (self.poll, self.onProgress) = (poll, onProgress)
+        meter = ProgressMeter(.verify, of: try await SyncFailure.from(try await store.liveCount()), time: time)
         let binding = store.binding
         guard let dialect = binding.dialect, await store.coverage.isComplete else {
             throw SyncFailure(
@@ -104,7 +106,8 @@ struct Verification {
             if let id { open[id] = nil }
             skip(element.id, "what the server shows of it cannot be read: \(element.reason)")
         }
-        onPage(comparison.count)
+        meter.reach(comparison.count)
+        onProgress(meter.progress)
     }
 
     private mutating func skip(_ id: String?, _ reason: String) {
@@ -310,6 +313,7 @@ struct Verification {
     private mutating func compareTexts(_ part: (number: Int, count: Int)) async throws {
         var after = ""
         var doubtful: [String] = []
+        meter = ProgressMeter(.texts, of: comparison.count / part.count, time: time)
         while true {
             let (ids, last) = try comparison.ids(
                 after: after, part: part.number, of: part.count, limit: Self.idsAtOnce)
@@ -335,6 +339,8 @@ struct Verification {
     ) async throws -> TimelineComparison.TextState {
         let start = time.uptime()
         requests.add()
+        meter.add(1)
+        onProgress(meter.progress)
         do {
             guard let text = try await session.text(of: id, limit: Self.largestText) else {
                 report.add(

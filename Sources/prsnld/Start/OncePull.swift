@@ -35,15 +35,14 @@ enum OncePull {
         return report.exitCode
     }
 
-    /// On a terminal. Elsewhere the log says how it ended.
     private static func showProgress(of engine: SyncEngine, _ setup: Setup) async {
         let style = TextStyle(
             descriptor: STDERR_FILENO, environment: setup.environment.variables, setup.unit)
-        guard style.isTerminal else { return }
-        var display = ProgressDisplay(style: style, isQuiet: false)
+        var display = ProgressDisplay(style: style)
         defer { display.end() }
         while !Task.isCancelled {
-            if let progress = engine.state.pull { display.show(progress) }
+            let state = engine.state
+            if let progress = state.pull ?? state.indexing { display.show(progress) }
             do { try await setup.time.sleep(.milliseconds(200)) } catch { return }
         }
     }
