@@ -9,6 +9,20 @@ import Testing
 @Suite struct ExportCommandTests {
     private static let marker = "<!-- prsnld: what you write below this line is kept -->\n"
 
+    @Test func foldersThatAreMissingAreMade() async throws {
+        let scene = try await ExportScene()
+        let folder = scene.fixture.folder.file("vault/of/mine/")
+        for _ in 1...2 { #expect(try await scene.fixture.control("export", folder).exit == .status(0)) }
+        #expect(TestFile.exists(folder + "2026-11-02 Item 1.md"))
+        let lines = try await scene.fixture.control(
+            "export", "--format", "jsonl", scene.fixture.folder.file("other/vault"))
+        #expect(lines.exit == .status(0) && TestFile.exists(scene.fixture.folder.file("other/vault/prsnl.jsonl")))
+        // A link that leads nowhere is no folder to be made.
+        try #require(symlink("/nowhere/at/all", scene.fixture.folder.file("dangling")) == 0)
+        let ended = try await scene.fixture.control("export", scene.fixture.folder.file("dangling/below"))
+        #expect(ended.exit == .status(1) && ended.stderr.contains("Nothing was exported."), "\(ended)")
+    }
+
     @Test func eachItemHasAFileAndASecondRunTouchesNone() async throws {
         let scene = try await ExportScene()
         let first = try await scene.export()

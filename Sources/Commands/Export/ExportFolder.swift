@@ -1,4 +1,5 @@
 import CLinux
+import Control
 import Glibc
 import PRSNLCore
 import Store
@@ -183,8 +184,8 @@ final class OpenFolder {
 
     deinit { close(descriptor) }
 
-    /// Runs `body` with the folder that a person names, made where it is missing; its parent has to be there. For root, in a
-    /// folder of another user, with that user's rights.
+    /// Runs `body` with the folder that a person names, made where it is missing, with those above it. For root, in a folder of
+    /// another user, with that user's rights.
     static func run<Result>(
         in path: String, _ body: (OpenFolder) throws(UserFacingError) -> Result
     ) throws(UserFacingError) -> Result {
@@ -200,8 +201,18 @@ final class OpenFolder {
         }
     }
 
+    private static func make(_ path: String) throws(UserFacingError) {
+        if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
+        let above = Folder.containing(path)
+        if errno == ENOENT, above != path {
+            try make(above)
+            if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
+        }
+        throw FolderFailure.error(errno, "made", path, "Nothing was exported.")
+    }
+
     private convenience init(named path: String) throws(UserFacingError) {
-        if mkdir(path, 0o777) != 0, errno != EEXIST { throw FolderFailure.error(errno, "made", path) }
+        try Self.make(path)
         let descriptor = prsnl_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard descriptor >= 0 else {
             if errno == ENOTDIR {
@@ -368,7 +379,7 @@ final class OpenFile {
 /// A system call in the folder of an export that failed.
 enum FolderFailure {
     /// - Parameter code: its errno.
-    static func error(_ code: Int32, _ operation: String, _ path: String) -> UserFacingError {
+    static func error(_ code: Int32, _ operation: String, _ path: String, _ done: String = done) -> UserFacingError {
         let message = "\(path) could not be \(operation): \(String(cString: strerror(code)))."
         let (kind, cure): (ErrorCode, Advice?) =
             switch code {

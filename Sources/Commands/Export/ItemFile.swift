@@ -215,8 +215,8 @@ extension stat {
 
 /// The names that an item's file may have, the best one first: `2026-11-02 Sourdough for beginners.md`.
 ///
-/// They are good on every file system that people keep notes on, and in Obsidian's links. Those that Windows reserves (`CON`,
-/// `NUL`) cannot arise, because a date goes ahead.
+/// They are good on every file system that people keep notes on, and in Obsidian's links: what is not `portable` becomes a space.
+/// Those that Windows reserves (`CON`, `NUL`) cannot arise, because a date goes ahead.
 package struct ItemFileName {
     package static let suffix = ".md"
 
@@ -257,11 +257,22 @@ package struct ItemFileName {
         "/", "\\", ":", "*", "?", "\"", "<", ">", "|", "#", "^", "[", "]",
     ]
 
+    /// Whether all take it in a name. APFS refuses what its version of Unicode does not assign, and promises 9.0 (Apple File System
+    /// Guide, "FAQ"). Noncharacters are not for interchange (The Unicode Standard, 23.7). Those for private use are what SMB writes for
+    /// the characters that exFAT and NTFS do not take (mount.cifs(8), "mapposix"; exFAT specification, 7.7.3).
+    private static func isPortable(_ scalar: Unicode.Scalar) -> Bool {
+        guard let age = scalar.properties.age, age.major <= 9, !reserved.contains(scalar) else { return false }
+        return switch scalar.properties.generalCategory {
+        case .unassigned, .privateUse, .control: false
+        default: !scalar.properties.isWhitespace && !SafeText.isHarmful(scalar)
+        }
+    }
+
     private static func clean(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         // A title may be megabytes long.
         for scalar in text.unicodeScalars.prefix(4_000) {
-            if reserved.contains(scalar) || scalar.properties.isWhitespace || SafeText.isHarmful(scalar) {
+            if !isPortable(scalar) {
                 if result.last != " ", !result.isEmpty { result.append(" ") }
             } else if scalar.value != 0xFFFD, !(result.isEmpty && scalar == ".") {
                 result.append(scalar)
