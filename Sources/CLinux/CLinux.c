@@ -1,6 +1,7 @@
 // Compiled with _GNU_SOURCE (Package.swift).
 #include "CLinux.h"
 #include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,6 +67,8 @@ int prsnl_syncfs(int fd) { return syncfs(fd); }
 mode_t prsnl_entry_type(const struct dirent *entry) { return DTTOIF(entry->d_type); }
 
 int prsnl_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+
+const short prsnl_spawn_session = POSIX_SPAWN_SETSID;
 
 int prsnl_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
 

@@ -10,6 +10,8 @@ struct CommandContext: Sendable {
     let paths: ClientPaths
     /// `--database` without `--socket`: a certain file is meant, whichever daemon there is.
     let isFileGiven: Bool
+    /// `--socket`
+    let isSocketGiven: Bool
     let format: OutputFormat
     let errorStyle: TextStyle
     let environment: ProcessEnvironment
@@ -21,6 +23,8 @@ struct CommandContext: Sendable {
     let mayMakeFile: Bool
     /// The daemon that is meant.
     let unit: ServiceUnit
+    /// Root has given the command, and it runs as the owner of the copy.
+    var hasGivenUpRoot = false
 
     /// - Parameter onlyReads: it needs no more of the configuration than where socket and file are, so that a mistake elsewhere
     ///   in it is only said.
@@ -71,6 +75,7 @@ struct CommandContext: Sendable {
         configurationFile = file
         self.paths = paths
         self.isFileGiven = isFileGiven
+        isSocketGiven = arguments.value("--socket") != nil
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
         let style = TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables, unit)
         format = arguments.has("--json") ? .json : .text(style)
@@ -175,9 +180,47 @@ struct CommandContext: Sendable {
         return try client.ask(request)
     }
 
+    /// The process that holds the copy, most likely its daemon. A command of prsnlctl lets go of it within a second.
+    var holder: (process: Int32, socket: String?)? {
+        DatabaseLock.holder(database: paths.database).flatMap { ProcessName.of($0.process) == "prsnlctl" ? nil : $0 }
+    }
+
+    /// The daemon at the socket that is configured. Where none listens there, as without XDG_RUNTIME_DIR, the one that holds the copy.
+    ///
+    /// - Throws: `daemon_elsewhere` where it listens at another socket than `--socket`, else as `ControlClient`.
+    func reach(timeout: Duration = .seconds(5)) throws(UserFacingError) -> ControlClient {
+        do throws(UserFacingError) { return try ControlClient(path: paths.controlSocket, timeout: timeout) } catch {
+            guard error.code == .daemonNotRunning, let holder else { throw error }
+            let name = ProcessName.text(holder.process)
+            do throws(UserFacingError) {
+                let announced = (database: paths.database, process: holder.process)
+                let found = try ControlClient(path: holder.socket ?? "/", timeout: timeout, announced: announced)
+                if !isSocketGiven { return found }
+            } catch {
+                throw UserFacingError(
+                    error.code, "No daemon listens at \(paths.controlSocket), and \(name) holds the copy.",
+                    recoverySuggestion: "If it is the daemon and stays so, restart it: it makes its socket again.",
+                    nextCommand: "sudo systemctl restart prsnld")
+            }
+            throw UserFacingError(
+                .daemonElsewhere,
+                "No daemon listens at \(paths.controlSocket). That of \(paths.database), \(name), listens at \(holder.socket ?? "")."
+            )
+        }
+    }
+
+    /// Whether a program that is started here would lend root's terminal to the owner of the copy. Unlike this process it is open to
+    /// every other one of that user (ptrace(2); prctl(2), "PR_SET_DUMPABLE"), which could read what root types.
+    var lendsTerminal: Bool {
+        guard hasGivenUpRoot else { return false }
+        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
+        if terminal >= 0 { close(terminal) }
+        return terminal >= 0 || [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO].contains { isatty($0) == 1 }
+    }
+
     /// Says when the daemon is silent.
     func connect() throws(UserFacingError) -> ControlClient {
-        var client = try ControlClient(path: paths.controlSocket)
+        var client = try reach()
         client.whenSilent = { [self] asksServer in
             say(asksServer ? "waiting for the server's answer" : "the daemon is not responding; waiting")
         }

@@ -38,13 +38,15 @@ package enum Prsnlctl {
             let command = Command.all.first { $0.entry == parsed.command }
             unit = try CommandContext.unit(parsed, environment)
             if case .early(let run)? = command?.run { return try run(parsed, environment) }
-            let found = try CommandContext(parsed, environment, onlyReads: command?.onlyReads ?? false)
+            var found = try CommandContext(parsed, environment, onlyReads: command?.onlyReads ?? false)
             context = found
             unit = found.unit
             guard case .withContext(let run)? = command?.run else {
                 throw UserFacingError(.usage, "a command is missing.")
             }
-            if command?.needsRoot == false { try FileOwner.giveUpRoot(found.paths) }
+            // A reader's place is that of the person who asks, and root's folder is closed to the owner of the copy.
+            if command?.needsRoot == false, !parsed.has("--cursor") { try FileOwner.giveUpRoot(found.paths) }
+            found.hasGivenUpRoot = isRoot && geteuid() != 0
             return try run(found, parsed)
         } catch {
             let error = context?.withFoundItem(context?.withFirstStep(error) ?? error, arguments) ?? error
@@ -96,7 +98,7 @@ package enum Prsnlctl {
     private static func exitCode(_ code: ErrorCode) -> ExitCode {
         switch code {
         case .usage: .usage
-        case .daemonNotRunning: .daemonNotRunning
+        case .daemonNotRunning, .daemonElsewhere: .daemonNotRunning
         case .changesMissed: .needsAttention
         default: .error
         }

@@ -224,6 +224,9 @@ package actor Store {
     /// After `closeFile`.
     package func unlock() { lock = nil }
 
+    /// Says in the lock where the daemon listens, for those whose environment does not tell.
+    package func announce(socket: String) { lock?.announce(socket: socket) }
+
     /// Gives back to the kernel what a piece of work has left in SQLite's cache and on the heap. For its end: the next minutes
     /// need nothing of it (malloc_trim(3)). And to the disk what it has left of a log, which may be larger than the copy.
     package func releaseMemory() {

@@ -28,6 +28,7 @@ extension RunningParts {
             path: configuration.database, waitsForLock: true, largestSize: configuration.maximumDatabaseSize,
             allowsNetwork: configuration.allowsNetworkFileSystem,
             isCancelled: { setup.signals.wasTold.load(ordering: .acquiring) }, log: log)
+        await store.announce(socket: configuration.controlSocket)
         let time = setup.time
         do throws(UserFacingError) {
             // Only with the lock: before it, another process may be writing there.

@@ -39,6 +39,107 @@ import Testing
         }
     }
 
+    // MARK: A daemon whose socket the environment does not tell
+
+    /// A person's own daemon, as systemd starts it, with XDG_RUNTIME_DIR. Cron, su and sudo have none.
+    private func ownDaemon() async throws -> (DaemonFixture, ChildProcess, socket: String) {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 3), WriteScene.makeQuick)
+        for folder in [".config", ".config/prsnld", "run"] {
+            try #require(mkdir(fixture.folder.file(folder), 0o700) == 0)
+        }
+        try TestFile.write(
+            "server_url = \(fixture.server.url)\napi_key_file = \(fixture.folder.file("key"))\ntexts = no\n",
+            to: fixture.folder.file(".config/prsnld/prsnld.conf"))
+        let daemon = try ChildProcess(
+            BuiltProducts.executable("prsnld"), [],
+            environment: fixture.environment(["XDG_RUNTIME_DIR": fixture.folder.file("run")]))
+        let socket = fixture.folder.file("run/prsnld/control.sock")
+        try await eventually("the daemon to answer") {
+            try await control(fixture, "--socket", socket, "status").exit == .status(0)
+        }
+        return (fixture, daemon, socket)
+    }
+
+    private func control(_ fixture: DaemonFixture, _ arguments: String..., input: String = "") async throws
+        -> DaemonFixture.Ended
+    {
+        try await ChildProcess.run(
+            BuiltProducts.executable("prsnlctl"), arguments, environment: fixture.environment([:]), input: input)
+    }
+
+    @Test func theDaemonIsFoundByTheLockOfItsCopy() async throws {
+        let (fixture, daemon, socket) = try await ownDaemon()
+        let status = try await control(fixture, "status", "--json")
+        #expect(try fixture.decode(StatusReport.self, status).source == .daemon, "\(status)")
+        let id = fixture.server.items()[0].id
+        for (words, input) in [
+            (["sync", "--wait"], ""), (["net"], ""), (["note", "a text"], ""), (["tag", "+later", id], ""),
+            (["capture", "--stdin"], "https://example.org/1\n"), (["undo"], ""),
+            (["--database", fixture.folder.file(".local/state/prsnld/prsnl.sqlite"), "note", "another"], ""),
+        ] {
+            if words[0] == "note" { fixture.server.refuseConnections() }
+            let ended = try await ChildProcess.run(
+                BuiltProducts.executable("prsnlctl"), words, environment: fixture.environment([:]), input: input)
+            #expect(ended.exit == .status(0), "\(words): \(ended)")
+            #expect(!ended.stderr.contains("not running"), "\(words): \(ended)")
+        }
+        let doctor = try await control(fixture, "doctor")
+        #expect(doctor.stdout.contains("pid \(daemon.processID)") && doctor.stdout.contains(socket), "\(doctor)")
+        #expect(try await daemon.terminate() == .status(0))
+        #expect(try await control(fixture, "status").stdout.contains("The daemon is stopped"))
+    }
+
+    @Test func aWrongSocketIsAnsweredWithTheRightOne() async throws {
+        let (fixture, daemon, socket) = try await ownDaemon()
+        let wrong = fixture.folder.file("wrong.sock")
+        let note = try await control(fixture, "--socket", wrong, "note", "a text")
+        #expect(note.exit == .status(3) && note.stderr.contains("Nothing was queued."), "\(note)")
+        #expect(note.stderr.replacing("\n", with: " ").contains("listens at \(socket)"), "\(note)")
+        let status = try await control(fixture, "--socket", wrong, "status")
+        #expect(status.exit == .status(3) && status.stdout.contains("The daemon cannot be asked"), "\(status)")
+        #expect(status.stdout.contains(socket) && !status.stdout.contains("failed"), "\(status)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func aDaemonWithoutItsSocketHasNotFailed() async throws {
+        let (fixture, daemon, socket) = try await ownDaemon()
+        try TestFile.remove(socket)
+        let status = try await control(fixture, "status")
+        #expect(status.exit == .status(3) && status.stdout.contains("The daemon cannot be asked"), "\(status)")
+        let said = status.stdout.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("process \(daemon.processID) (prsnld) holds the copy"), "\(status)")
+        #expect(!status.stdout.contains("failed") && !status.stdout.contains("killed"), "\(status)")
+        let note = try await control(fixture, "note", "a text")
+        #expect(note.exit == .status(1) && note.stderr.contains("(prsnld)"), "\(note)")
+        #expect(note.stderr.contains("Nothing was queued.") && !note.stderr.contains("Stop the other"), "\(note)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// The owner of a copy can say in its lock what he likes: only a socket of the process that holds the lock is used.
+    @Test func aLockLeadsToNoSocketOfAnother() async throws {
+        let (fixture, daemon, socket) = try await ownDaemon()
+        let other = try DaemonFixture(items: DevItem.generate(count: 3))
+        try #require(try await other.run(["--once"]).exit == .status(0))
+        let holder = try ChildProcess(
+            "/usr/bin/python3",
+            [
+                "-c",
+                """
+                import fcntl, sys, time
+                lock = open(sys.argv[1], "r+"); fcntl.lockf(lock, fcntl.LOCK_EX)
+                lock.write(sys.argv[2]); lock.flush(); print("held", flush=True); time.sleep(600)
+                """, other.database + ".lock", socket,
+            ])
+        _ = try await holder.waitForLine(containing: "held")
+        let status = try await other.control("status", "--json")
+        #expect(status.exit == .status(3), "\(status)")
+        #expect(try other.decode(StatusReport.self, status).noDaemon?.state == .unreachable, "\(status)")
+        let written = try await other.control("sync")
+        #expect(written.exit == .status(3) && written.stderr.contains("(python3) holds the copy"), "\(written)")
+        #expect(try await daemon.terminate() == .status(0))
+        _ = fixture
+    }
+
     // MARK: An instance before its login
 
     @Test func anInstanceWithoutAConfigurationIsToldToLogIn() async throws {

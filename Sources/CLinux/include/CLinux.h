@@ -55,6 +55,8 @@ unsigned int prsnl_minor(uint64_t device);
 long prsnl_file_system(const char *path);
 // flock(2): an exclusive lock, without waiting. Swift takes the name for the structure.
 int prsnl_lock_file(int fd);
+// POSIX_SPAWN_SETSID: posix_spawn(3).
+extern const short prsnl_spawn_session;
 // memfd_create(2), with MFD_CLOEXEC.
 int prsnl_memory_file(const char *name);
 // pidfd_open(2): can be read from the process's end on. -1 where the kernel has none.

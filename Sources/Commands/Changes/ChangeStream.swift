@@ -50,7 +50,7 @@ struct ChangeStream {
         interruption = Interruption.watch(output: command == nil ? STDOUT_FILENO : -1)
         while true {
             do throws(UserFacingError) {
-                var client = try ControlClient(path: context.paths.controlSocket)
+                var client = try context.reach()
                 try client.send(WatchRequest(changes: true))
                 while true {
                     // The first sign comes at once: what is committed after it is told by another.
@@ -59,7 +59,9 @@ struct ChangeStream {
                 }
             } catch {
                 if error.code == .cancelled { return .fine }
-                guard [.daemonNotRunning, .daemonBusy, .controlRefused].contains(error.code) else { throw error }
+                guard [.daemonNotRunning, .daemonElsewhere, .daemonBusy, .controlRefused].contains(error.code) else {
+                    throw error
+                }
             }
             // Whoever may not ask the daemon looks by himself.
             if try drain() != .fine { return .error }

@@ -50,13 +50,7 @@ extension DatabaseCheck {
 
     /// Who reads the file, but for the daemon. Before this process opens it: see `ReaderFiles.readers`.
     static func readers(_ database: String, daemon: Int32?) -> [String] {
-        ReaderFiles.readers(path: database).filter { $0 != daemon }.map(processName)
-    }
-
-    /// `sqlite3 (4242)`, by proc(5).
-    private static func processName(_ process: Int32) -> String {
-        guard let text = SmallText.read("/proc/\(process)/comm") else { return "process \(process)" }
-        return "\(text.filter { !$0.isNewline }) (\(process))"
+        ReaderFiles.readers(path: database).filter { $0 != daemon }.map(ProcessName.text)
     }
 }
 

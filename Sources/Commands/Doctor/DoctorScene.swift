@@ -12,6 +12,7 @@ struct DoctorScene: Sendable {
     /// The daemon that is meant.
     let unit: ServiceUnit
     let socket: String
+    private let context: CommandContext
     let database: String
     /// The file on which the daemon says that it works, where root looks at another one.
     let otherDatabase: String?
@@ -40,12 +41,13 @@ struct DoctorScene: Sendable {
     ) {
         self.loaded = loaded
         self.problems = problems
-        socket = context.paths.controlSocket
+        self.context = context
         now = TimeSource.system.now()
         // Before any process opens the database, even the daemon for its answer: that creates `-wal` and `-shm`.
         let before = Self.look(context.paths.database)
         let answer = Self.ask(context)
         daemon = answer.daemon
+        socket = answer.socket ?? context.paths.controlSocket
         var unit = context.unit
         if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
         self.unit = unit
@@ -105,28 +107,30 @@ struct DoctorScene: Sendable {
     }
 
     private typealias Answer = (
-        daemon: ServiceCheck.Daemon, status: StatusReport?, credentials: CredentialsReport?
+        daemon: ServiceCheck.Daemon, status: StatusReport?, credentials: CredentialsReport?, socket: String?
     )
+
+    func connect() throws(UserFacingError) -> ControlClient { try context.reach() }
 
     private static func ask(_ context: CommandContext) -> Answer {
         do throws(UserFacingError) {
-            var client = try ControlClient(path: context.paths.controlSocket, timeout: patience)
+            var client = try context.reach(timeout: patience)
             let report = try client.ask(StatusRequest(), timeout: patience).get()
             guard let facts = report.daemon else {
-                return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil)
+                return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil, nil)
             }
             if context.isFileGiven, !RealPath.isSameFile(report.file.path, context.paths.database) {
                 let other = UserFacingError(
                     .daemonNotRunning, "The daemon works on another file, \(report.file.path).")
-                return (.stopped(other), nil, nil)
+                return (.stopped(other), nil, nil, nil)
             }
             let daemon = ServiceCheck.Daemon.answers(pid: facts.pid, version: facts.version, since: facts.since)
-            return (daemon, report, credentials(&client))
+            return (daemon, report, credentials(&client), client.path)
         } catch {
             switch error.code {
-            case .daemonNotRunning: return (.stopped(error), nil, nil)
-            case .daemonBusy: return (.hangs(error), nil, nil)
-            default: return (.silent(error), nil, nil)
+            case .daemonNotRunning: return (.stopped(error), nil, nil, nil)
+            case .daemonBusy: return (.hangs(error), nil, nil, nil)
+            default: return (.silent(error), nil, nil, nil)
             }
         }
     }

@@ -71,6 +71,17 @@ enum UserDatabase {
 }
 
 /// The small files of proc(5).
+enum ProcessName {
+    /// By proc_pid_comm(5). `nil` where there is no such process.
+    static func of(_ process: Int32) -> String? {
+        SmallText.read("/proc/\(process)/comm").map { SafeText.harmless($0.filter { !$0.isNewline }) }
+    }
+
+    static func text(_ process: Int32) -> String {
+        "process \(process)" + (of(process).map { " (\($0))" } ?? "")
+    }
+}
+
 enum SmallText {
     /// The first 64 KiB; `nil` where it cannot be read.
     static func read(_ path: String) -> String? {

@@ -54,14 +54,15 @@ struct SystemdUnit: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - error: what the attempt to ask it ended with.
+    ///   - isHeld: whether a process holds the copy.
     ///   - closedCopy: whether the copy was closed by its last owner.
     static func absence(
-        after error: UserFacingError, of unit: ServiceUnit, closedCopy: Bool
+        after error: UserFacingError, of unit: ServiceUnit, isHeld: Bool, closedCopy: Bool
     ) -> StatusReport.Absence {
         switch error.code {
         case .daemonBusy: return .init(state: .notResponding)
         case .controlRefused: return .init(state: .refused, reason: error.message)
-        default: break
+        default: if isHeld { return .init(state: .unreachable, reason: error.message, nextCommand: error.nextCommand) }
         }
         if case .known(let unit) = known(unit) {
             switch unit.state {
@@ -160,8 +161,13 @@ struct SystemdUnit: Sendable, Equatable {
             if let value = getenv(name) { variables.append("\(name)=\(String(cString: value))") }
         }
         var process = pid_t()
+        // In a session of its own, without a terminal: see `CommandContext.lendsTerminal`.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, prsnl_spawn_session)
         let code = withCStrings([path] + arguments) { arguments in
-            withCStrings(variables) { posix_spawn(&process, path, &actions, nil, arguments, $0) }
+            withCStrings(variables) { posix_spawn(&process, path, &actions, &attributes, arguments, $0) }
         }
         guard code == 0 else { throw Failure(reason: String(cString: strerror(code))) }
         return process

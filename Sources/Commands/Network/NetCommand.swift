@@ -20,7 +20,7 @@ enum NetCommand {
     /// A line for each change, until the daemon stops or the reader leaves.
     private static func watch(_ context: CommandContext) throws(UserFacingError) -> ExitCode {
         let interruption = Interruption.watch()
-        var client = try ControlClient(path: context.paths.controlSocket)
+        var client = try context.reach()
         try client.send(NetWatchRequest())
         var isFirst = true
         while true {

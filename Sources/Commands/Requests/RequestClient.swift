@@ -60,8 +60,11 @@ struct RequestClient: ~Copyable {
                 return try answerHere(request, noDaemon)
             } catch {
                 // The lock is held by a daemon that is starting, or by another prsnlctl.
-                guard request.place == .lock, error.code == .databaseLocked, ContinuousClock.now < end else {
-                    throw error
+                guard request.place == .lock, error.code == .databaseLocked else { throw error }
+                guard ContinuousClock.now < end else {
+                    throw UserFacingError(
+                        error.code, noDaemon.message, consequence: Asked.refused,
+                        recoverySuggestion: noDaemon.recoverySuggestion, nextCommand: noDaemon.nextCommand)
                 }
             }
             usleep(Self.pause)
@@ -73,7 +76,7 @@ struct RequestClient: ~Copyable {
     private func mayAnswerHere(_ request: some Request, after error: UserFacingError) -> Bool {
         switch request.place {
         case .daemon: false
-        case .file: [.daemonNotRunning, .controlRefused, .daemonBusy].contains(error.code)
+        case .file: [.daemonNotRunning, .daemonElsewhere, .controlRefused, .daemonBusy].contains(error.code)
         case .lock: error.code == .daemonNotRunning && !isUnanswered
         }
     }
@@ -160,13 +163,32 @@ extension RequestClient {
     ///
     /// - Throws: where nothing was written.
     mutating func write<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Outcome<Asked.Answer> {
-        do throws(UserFacingError) {
-            return .answered(try ask(request))
-        } catch {
-            guard isUnanswered else { throw error }
-            let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
-            context.say("the daemon \(reason); asking again")
-            return askAgain(request, after: error)
+        let end = ContinuousClock.now + Self.writePatience
+        var isTold = false
+        func tell(_ writer: String?) {
+            // A program of ours has released it by now.
+            guard !isTold, let writer, !writer.contains("(prsnl") else { return }
+            isTold = true
+            let patience = Formatting.duration(Self.writePatience)
+            context.say("\(writer) holds the write lock of \(context.paths.database); trying for \(patience)")
+        }
+        // Before it is waited for.
+        tell(DatabaseLock.otherWriter(database: context.paths.database).map(ProcessName.text))
+        while true {
+            do throws(UserFacingError) {
+                return .answered(try ask(request))
+            } catch {
+                // Then nothing was written, and it can be asked for again.
+                if !isUnanswered, error.code == .databaseBusy, ContinuousClock.now < end {
+                    tell("another program")
+                    usleep(Self.pause)
+                    continue
+                }
+                guard isUnanswered else { throw error }
+                let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
+                context.say("the daemon \(reason); asking again")
+                return askAgain(request, after: error)
+            }
         }
     }
 

@@ -54,7 +54,9 @@ struct StatusRequest: Request, BareRequest {
         case .daemon(let daemon, _): try daemon.status()
         case .command(let command, let noDaemon):
             try StatusReport(path: context.database, now: context.now) { wasClosed in
-                SystemdUnit.absence(after: noDaemon, of: command.unit, closedCopy: wasClosed)
+                SystemdUnit.absence(
+                    after: noDaemon, of: command.unit, isHeld: command.holder != nil, closedCopy: wasClosed
+                )
             }
         }
     }
@@ -157,6 +159,8 @@ package struct StatusReport: ControlReply {
             case notResponding = "not_responding"
             /// It does not answer this user.
             case refused
+            /// A process holds the copy, and its socket was not found.
+            case unreachable
         }
 
         package var state: State
@@ -195,8 +199,10 @@ package struct StatusReport: ControlReply {
         lastError.map { $0.code == ErrorCode.databaseRestored.rawValue && !$0.isOver } ?? false
     }
 
-    /// 0, or 4 where `attention` has a reason.
-    package var exitCode: ExitCode { attention.isEmpty ? .fine : .needsAttention }
+    /// 0; 3 where the daemon runs and could not be asked; 4 where `attention` has a reason.
+    package var exitCode: ExitCode {
+        noDaemon?.state == .unreachable ? .daemonNotRunning : attention.isEmpty ? .fine : .needsAttention
+    }
 }
 
 extension StatusReport {

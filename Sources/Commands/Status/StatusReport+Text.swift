@@ -94,6 +94,7 @@ extension StatusReport: Report {
             case .failed: "The daemon has failed\(time)"
             case .notResponding: "The daemon does not respond\(time)"
             case .refused: "The daemon does not answer this user\(time)"
+            case .unreachable: "The daemon cannot be asked\(time)"
             }
         }
         let time = daemon.connectivity.since
@@ -163,6 +164,7 @@ extension StatusReport: Report {
             case .failed: style.paint("failed", .red)
             case .notResponding: style.paint("not responding", .red)
             case .refused: "does not answer this user"
+            case .unreachable: style.paint("cannot be asked", .red)
             }
         return ["\(state); showing data from the file"]
             + [reason, noDaemon?.nextCommand.map { style.next($0) } ?? nil].compactMap(\.self)

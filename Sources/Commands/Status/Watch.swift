@@ -41,7 +41,7 @@ enum Watch {
             guard try show() else { return .fine }
             let began = ContinuousClock.now
             do throws(UserFacingError) {
-                var client = try ControlClient(path: context.paths.controlSocket)
+                var client = try context.reach()
                 try client.send(WatchRequest())
                 while true {
                     _ = try client.receive(
@@ -55,7 +55,7 @@ enum Watch {
                 case .cancelled: return .fine
                 // Nothing was said for so long. A daemon that takes no more readers says so at once.
                 case .daemonBusy where rows != nil && began.duration(to: .now) >= refresh: continue
-                case .daemonNotRunning, .daemonBusy: break
+                case .daemonNotRunning, .daemonElsewhere, .daemonBusy: break
                 default: throw error
                 }
             }

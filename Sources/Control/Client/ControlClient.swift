@@ -5,7 +5,7 @@ package import PRSNLCore
 /// prsnlctl's end of the control socket; blocks.
 package struct ControlClient: ~Copyable {
     private let descriptor: Int32
-    private let path: String
+    package let path: String
     private var input: [UInt8] = []
 
     /// A status is some kilobytes, a history 30; more is not from our daemon.
@@ -15,9 +15,13 @@ package struct ControlClient: ~Copyable {
     /// Called once for each answer that takes so long, where there is an end to the waiting.
     package var whenSilent: ((_ asksServer: Bool) -> Void)?
 
+    /// - Parameter announced: Where the path is what a process has said that holds the lock of a database. It is followed with
+    ///   the rights of the database's owner alone, and to that process.
     /// - Throws: `daemon_not_running` when no daemon listens, `control_refused` when this user may not, `daemon_busy` when the
     ///   daemon does not take connections.
-    package init(path: String, timeout: Duration = .seconds(5)) throws(UserFacingError) {
+    package init(
+        path: String, timeout: Duration = .seconds(5), announced: (database: String, process: Int32)? = nil
+    ) throws(UserFacingError) {
         guard let address = SocketAddress(path: path) else {
             throw UserFacingError(
                 .usage, "The socket path \(path) is empty or longer than 107 bytes.",
@@ -32,8 +36,11 @@ package struct ControlClient: ~Copyable {
             tv_sec: Int(timeout.wholeMilliseconds / 1_000), tv_usec: Int(timeout.wholeMicroseconds % 1_000_000))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         do throws(UserFacingError) {
-            try FolderOwner.run(beside: path) { _ throws(UserFacingError) in
+            try FolderOwner.run(beside: announced?.database ?? path) { _ throws(UserFacingError) in
                 guard address.with({ connect(descriptor, $0, $1) }) == 0 else { throw Self.connectError(errno, path) }
+            }
+            if let announced, Peer(descriptor: descriptor)?.process != announced.process {
+                throw Self.connectError(ECONNREFUSED, path)
             }
         } catch {
             close(descriptor)

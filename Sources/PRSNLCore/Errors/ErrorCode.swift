@@ -109,6 +109,7 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     // The command line and the control socket.
     case usage
     case daemonNotRunning = "daemon_not_running"
+    case daemonElsewhere = "daemon_elsewhere"
     case daemonBusy = "daemon_busy"
     case controlRefused = "control_refused"
     case controlProtocol = "control_protocol"

@@ -289,6 +289,7 @@ package struct ErrorTraits: Sendable {
             """
             Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.
             """, command: "systemctl start prsnld"),
+        .daemonElsewhere: ErrorTraits([], "Leave --socket out, or give the one that the message names."),
         .daemonBusy: ErrorTraits([], "Try again in a moment."),
         .controlRefused: ErrorTraits(
             [.needsPerson],

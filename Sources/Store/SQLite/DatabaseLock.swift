@@ -1,13 +1,18 @@
 import CLinux
 import Glibc
 package import PRSNLCore
+import Synchronization
 
 /// One writer per database: a POSIX lock on `<database>.lock`, held as long as the object lives. The kernel drops it with
 /// the process, however that ends.
 ///
 /// On a file of its own, because a lock on the database would be lost with any descriptor of it that is closed.
 package final class DatabaseLock {
+    /// Closed by `deinit`, which runs also where `init` throws.
     private let file: Int32
+    private var isHeld = false
+    /// How many of them this process has. It must then open no such file a second time (above).
+    private static let held = Atomic(0)
 
     /// How long another process is waited for, where it is waited for: `prsnlctl` holds the lock for as long
     /// as a batch of writes takes.
@@ -32,8 +37,8 @@ package final class DatabaseLock {
                 // Asking first and taking it then would leave a moment for another process.
                 guard error.code == .databaseLocked, onWait != nil, ContinuousClock.now < end else { throw error }
             }
-            if !hasTold, let onWait, let holder = try otherHolder(database: database) {
-                onWait(holder)
+            if !hasTold, let onWait, let holder = holder(database: database) {
+                onWait(holder.process)
                 hasTold = true
             }
             if isCancelled() {
@@ -44,13 +49,35 @@ package final class DatabaseLock {
         }
     }
 
-    /// The process that holds the lock now. `nil` where none does.
-    private static func otherHolder(database: String) throws(UserFacingError) -> Int32? {
-        let file = prsnl_open(path(of: database), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        return holder(file)
+    /// The process that holds the lock now, and where it says that it listens: a claim of the copy's owner, who can write the file. `nil`
+    /// where no other process does.
+    package static func holder(database: String) -> (process: Int32, socket: String?)? {
+        guard held.load(ordering: .relaxed) == 0 else { return nil }
+        let path = path(of: database)
+        let holder = { () -> (process: Int32, socket: String?)? in
+            let file = prsnl_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+            // Users who may not open it see who has it.
+            guard file >= 0 else { return KernelLocks.holders(of: path, 0...0).first.map { ($0, nil) } }
+            defer { close(file) }
+            guard let process = Self.holder(file) else { return nil }
+            var bytes = [UInt8](repeating: 0, count: 108)  // more than a socket's path can have (unix(7))
+            let count = max(0, pread(file, &bytes, bytes.count, 0))
+            return (process, count == 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self))
+        }
+        // Root does not follow links of others.
+        do throws(UserFacingError) { return try FolderOwner(path).run(holder) } catch { return nil }
     }
+
+    /// The process that holds SQLite's own write lock (byte 120 of `-shm`: https://sqlite.org/walformat.html#wal_locks), and is
+    /// not the daemon.
+    package static func otherWriter(database: String) -> Int32? {
+        KernelLocks.holders(of: RealPath.of(database) + "-shm", 120...120).first {
+            $0 != holder(database: database)?.process
+        }
+    }
+
+    /// Says where the process that holds the lock can be asked. On a full disk it is not said.
+    func announce(socket: String) { _ = pwrite(file, socket, socket.utf8.count, 0) }
 
     /// - Throws: `database_locked`, naming the pid that holds it, `database_read_only`, `disk_full`,
     ///   `database_unreadable`.
@@ -69,7 +96,6 @@ package final class DatabaseLock {
         }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else {
-            close(file)
             throw UserFacingError(
                 .databaseLinked, "The lock \(path) is not a file of its own.",
                 recoverySuggestion: "Look at it, and move it away.")
@@ -83,7 +109,6 @@ package final class DatabaseLock {
             let code = errno
             if code == EINTR { continue }
             let holder = Self.holder(file)
-            close(file)
             guard code == EACCES || code == EAGAIN else {
                 throw UserFacingError(
                     .databaseUnreadable, "The lock \(path) cannot be taken: \(String(cString: strerror(code))).")
@@ -93,6 +118,10 @@ package final class DatabaseLock {
                 holder.map { "Process \($0) already works on \(database)." }
                     ?? "Another process already works on \(database).")
         }
+        Self.held.add(1, ordering: .relaxed)
+        isHeld = true
+        // What the last holder has said.
+        ftruncate(file, 0)
     }
 
     /// Beside the database itself: a link to it must lead to the same lock.
@@ -104,6 +133,7 @@ package final class DatabaseLock {
 
     deinit {
         close(file)
+        if isHeld { Self.held.subtract(1, ordering: .relaxed) }
     }
 
     private static func holder(_ file: Int32) -> Int32? {
@@ -112,5 +142,30 @@ package final class DatabaseLock {
         lock.l_whence = Int16(SEEK_SET)
         guard prsnl_fcntl_lock(file, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK) else { return nil }
         return lock.l_pid
+    }
+}
+
+/// Who holds which lock, by /proc/locks (proc_locks(5)). No file is opened for it, whose closing would drop SQLite's locks
+/// (https://sqlite.org/howtocorrupt.html, 2.2).
+enum KernelLocks {
+    /// - Returns: the other processes that have locked some of these bytes of the file. By its inode alone: btrfs has other numbers of devices there.
+    static func holders(of path: String, _ range: ClosedRange<Int64>) -> [Int32] {
+        var status = stat()
+        guard stat(path, &status) == 0, let file = fopen("/proc/locks", "re") else { return [] }
+        defer { fclose(file) }
+        var found: [Int32] = []
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, Int32(line.count), file) != nil {
+            // `1: POSIX  ADVISORY  WRITE 2446 08:01:131 120 120`; one that waits has an arrow behind the number.
+            let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let words = text.split(whereSeparator: \.isWhitespace)
+            guard words.count == 8, words[1] == "POSIX", words[5].hasSuffix(":\(status.st_ino)"),
+                let process = Int32(words[4]), process > 0, process != getpid(), let first = Int64(words[6]),
+                first <= range.upperBound,
+                words[7] == "EOF" || Int64(words[7]) ?? -1 >= range.lowerBound, !found.contains(process)
+            else { continue }
+            found.append(process)
+        }
+        return found
     }
 }
