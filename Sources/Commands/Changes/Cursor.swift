@@ -10,6 +10,8 @@ import Store
 struct Cursor {
     let name: String
     private let path: String
+    /// Of the folder: root takes no other rights in it.
+    private let owner: FolderOwner
     /// The database that it is of.
     private let database: String
 
@@ -22,11 +24,12 @@ struct Cursor {
         guard let folder = DefaultPaths.cursors(context.environment) else {
             throw UserFacingError(.usage, "There is no home directory that could have places.")
         }
-        if let reason = Folder.make(folder) {
+        path = "\(folder)/\(name)"
+        owner = try FolderOwner(path)
+        if let reason = try owner.run({ Folder.make(folder) }) {
             throw UserFacingError(.diskError, "The folder \(folder) for places cannot be made: \(reason).")
         }
         self.name = name
-        path = "\(folder)/\(name)"
         database = RealPath.of(context.paths.database)
     }
 
@@ -44,7 +47,7 @@ struct Cursor {
     }
 
     private func saved() throws(UserFacingError) -> (place: ChangePlace, database: String)? {
-        guard let lines = try Self.lines(path) else { return nil }
+        guard let lines = try lines(path) else { return nil }
         guard lines.count >= 2, let place = ChangePlace(lines[0]) else {
             throw UserFacingError(
                 .changesMissed, "\(path) has no place any more.", consequence: "Changes may have been missed.",
@@ -56,8 +59,8 @@ struct Cursor {
 
     /// For as long as this process lives: of two readers, one would take the place of the other back.
     func lock() throws(UserFacingError) {
-        let file = open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Self.failure(path + ".lock", String(cString: strerror(errno))) }
+        let file = try owner.run { open(path + ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
+        guard file >= 0 else { throw failure(path + ".lock", String(cString: strerror(errno))) }
         // A reader that was killed while it started its command leaves the lock to that one for some moments, until exec(3).
         for _ in 0..<20 {
             if prsnl_lock_file(file) == 0 { return }
@@ -70,7 +73,7 @@ struct Cursor {
 
     /// Another file in its place, which is on the disk.
     func move(to place: ChangePlace) throws(UserFacingError) {
-        try Self.replace(path, by: "\(place)\n\(database)\n" + (place.at.map { "\($0)\n" } ?? ""))
+        try replace(path, by: "\(place)\n\(database)\n" + (place.at.map { "\($0)\n" } ?? ""))
     }
 
     // MARK: Rows that were set aside
@@ -80,24 +83,26 @@ struct Cursor {
     private static let mostSetAside = 64 << 20
 
     /// Lines of changes that the command has refused, each time.
-    func failed() throws(UserFacingError) -> [String] { try Self.lines(failedPath) ?? [] }
+    func failed() throws(UserFacingError) -> [String] { try lines(failedPath) ?? [] }
 
     func save(failed lines: [String]) throws(UserFacingError) {
-        try Self.replace(failedPath, by: lines.map { $0 + "\n" }.joined())
+        try replace(failedPath, by: lines.map { $0 + "\n" }.joined())
     }
 
     // MARK: Files
 
-    private static func lines(_ path: String) throws(UserFacingError) -> [String]? {
-        try WholeFile.text(of: path, atMost: mostSetAside)?.split(separator: "\n").map(String.init)
+    private func lines(_ path: String) throws(UserFacingError) -> [String]? {
+        try owner.run { () throws(UserFacingError) in
+            try WholeFile.text(of: path, atMost: Self.mostSetAside)?.split(separator: "\n").map(String.init)
+        }
     }
 
-    private static func replace(_ path: String, by text: String) throws(UserFacingError) {
-        guard let reason = WholeFile.replace(path, by: text, isKept: true) else { return }
+    private func replace(_ path: String, by text: String) throws(UserFacingError) {
+        guard let reason = try owner.run({ WholeFile.replace(path, by: text, isKept: true) }) else { return }
         throw failure(path, reason)
     }
 
-    private static func failure(_ path: String, _ reason: String) -> UserFacingError {
+    private func failure(_ path: String, _ reason: String) -> UserFacingError {
         UserFacingError(.diskError, "\(path) cannot be used: \(reason).")
     }
 
