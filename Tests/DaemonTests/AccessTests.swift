@@ -109,4 +109,91 @@ struct AccessTests {
         #expect(try total(scene) == 1)
         #expect(try await daemon.terminate() == .status(0))
     }
+
+    // MARK: What is root's, and stays so
+
+    /// A reader's place belongs to the person who asks: root's to root, also where root has another user's home.
+    @Test func aPlaceOfRootsIsRoots() async throws {
+        let scene = try AccessScene()
+        let daemon = try await scene.startReady()
+        try await eventually("a complete copy") {
+            try await scene.control(scene.owner, "status").exit == .status(0)
+        }
+        let home = TemporaryDirectory("root")
+        try #require(chmod(home.path, 0o700) == 0)
+        for (folder, owner) in [(home.path, 0), (scene.fixture.folder.path, scene.owner.user)] {
+            func changes() async throws -> DaemonFixture.Ended {
+                try await ChildProcess.run(
+                    try BuiltProducts.executable("prsnlctl"),
+                    [
+                        "--socket", scene.fixture.socket, "--database", scene.fixture.database, "changes", "--reread",
+                        "--cursor", "mine",
+                    ], environment: ["HOME": folder, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"])
+            }
+            let ended = try await changes()
+            #expect(ended.exit == .status(0), "\(ended)")
+            var status = stat()
+            #expect(lstat(folder + "/.local/state/prsnld/cursors/mine", &status) == 0 && status.st_uid == owner)
+            #expect(lstat(folder + "/.local", &status) == 0 && status.st_uid == owner)
+        }
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// A pager, an editor or a browser with another user's rights would lend root's terminal to every process of that user.
+    @Test func noProgramOfAnotherUserStartsOnRootsTerminal() async throws {
+        let scene = try AccessScene()
+        let daemon = try await scene.startReady()
+        try await eventually("a complete copy") {
+            try await scene.control(scene.owner, "status").exit == .status(0)
+        }
+        let started = TemporaryDirectory("started")
+        try #require(chmod(started.path, 0o777) == 0)
+        let program = started.file("program")
+        try TestFile.write("#!/bin/sh\necho >>'\(started.file("said"))'\n", to: program, mode: 0o755)
+        try #require(chmod(program, 0o755) == 0)
+        func typed(_ words: String) async throws -> String {
+            let terminal = try TerminalProcess(
+                "/bin/sh",
+                [
+                    "-c",
+                    "stty rows 4 cols 300; '\(try BuiltProducts.executable("prsnlctl"))' --socket '\(scene.fixture.socket)' --database '\(scene.fixture.database)' \(words)",
+                ],
+                environment: [
+                    "HOME": started.path, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
+                    "PAGER": program, "EDITOR": program, "BROWSER": program,
+                ], directory: "/")
+            _ = try await terminal.waitForExit()
+            return terminal.shown
+        }
+        let id = scene.fixture.server.items()[0].id
+        #expect(try await typed("show \(id)").contains("shown without a pager"))
+        #expect(try await typed("open \(id)").contains("no browser is started"))
+        for words in ["note", "edit \(id)"] {
+            let shown = try await typed(words)
+            #expect(shown.contains("No editor is started") && shown.contains("Nothing was queued."), "\(shown)")
+        }
+        #expect(!TestFile.exists(started.file("said")))
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// What asks systemd has no terminal at all.
+    @Test func systemctlIsAskedWithoutATerminal() async throws {
+        let scene = try AccessScene()
+        let seen = scene.fixture.folder.file("seen")
+        let asked = scene.fixture.folder.file("systemctl")
+        try TestFile.write(
+            "#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo tty; else echo none; fi >'\(seen)'\nexit 1\n", to: asked
+        )
+        try #require(chmod(asked, 0o755) == 0)
+        let daemon = try await scene.startReady()
+        #expect(try await daemon.terminate() == .status(0))
+        let terminal = try TerminalProcess(
+            "/usr/bin/unshare",
+            [
+                "--mount", "--propagation", "private", "bash", "-c",
+                "mount -t tmpfs none /run && mkdir -p /run/systemd/system && mount --bind '\(asked)' /usr/bin/systemctl && '\(try BuiltProducts.executable("prsnlctl"))' --database '\(scene.fixture.database)' status",
+            ], environment: ["HOME": "/", "PATH": "/usr/sbin:/usr/bin:/bin", "LANG": "C.UTF-8"], directory: "/")
+        _ = try await terminal.waitForExit()
+        #expect(try TestFile.text(seen) == "none\n", "\(terminal.shown)")
+    }
 }

@@ -21,9 +21,11 @@ enum OpenCommand {
             }
             urls.append(url)
         }
-        guard context.isText, let browser = browser(context.environment.variables) else {
+        let isLent = context.lendsTerminal
+        guard context.isText, !isLent, let browser = browser(context.environment.variables) else {
             for url in urls { try context.write(AddressReport(url: url)) }
-            if context.isText { context.say("there is no desktop here; open this yourself") }
+            let reason = isLent ? "no browser is started on root's terminal" : "there is no desktop here"
+            if context.isText { context.say("\(reason); open this yourself") }
             return .fine
         }
         var process: pid_t = 0

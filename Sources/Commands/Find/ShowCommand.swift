@@ -78,6 +78,11 @@ private enum Pager {
         guard isWanted, context.isText, let rows = terminalRows, text.utf8.count(where: { $0 == 0x0A }) >= rows else {
             return try context.print(text)
         }
+        if context.lendsTerminal {
+            let user = UserDatabase.user(geteuid())
+            context.say("shown without a pager, which \(user) could use to read this terminal")
+            return try context.print(text)
+        }
         let environment = context.environment.variables
         // A person who may only run prsnlctl as root must not get a shell of root's: less(1), "SECURITY".
         let isLent = ["SUDO_UID", "DOAS_USER", "PKEXEC_UID"].contains { environment[$0] != nil }
