@@ -94,7 +94,7 @@ import Testing
             try await empty.waitForExit() == .status(1) && empty.shown.contains("the note is empty"), "\(empty.shown)")
         let failed = try edited(by: "false")
         #expect(
-            try await failed.waitForExit() == .status(2) && failed.shown.contains("What was written is in"),
+            try await failed.waitForExit() == .status(2) && failed.shown.contains("The editor false failed."),
             "\(failed.shown)")
         let overview = try await ChildProcess.run(BuiltProducts.executable("prsnlctl"), [])
         #expect(overview.exit == .status(0) && overview.stdout.contains("capture"), "\(overview)")
@@ -133,7 +133,7 @@ import Testing
         // The second time it is right.
         let twice = try edited(
             by:
-                #"sh -c 'grep -q "^# line" "$0" && sed -i "s/^tittle/title/" "$0" || sed -i "s/^title:.*/tittle: Last/" "$0"'"#
+                #"sh -c 'grep -q "^# prsnlctl: line" "$0" && sed -i "s/^tittle/title/" "$0" || sed -i "s/^title:.*/tittle: Last/" "$0"'"#
         )
         #expect(
             try await twice.waitForExit() == .status(0) && twice.shown.contains("tittle cannot be edited"),

@@ -1,60 +1,107 @@
+import Console
 import Glibc
 import PRSNLCore
 import Store
 
-/// A text that is written in the person's own editor.
-enum Editor {
-    /// - Parameter read: what becomes of what was saved. Where it throws, the editor shows the text again, with the reason above.
-    /// - Throws: `usage` where the editor did not end well, or the same text is saved again that could not be read. The file is
-    ///   then kept, and named.
-    static func write<Value>(
-        _ text: String, _ context: CommandContext, read: (String) throws(UserFacingError) -> Value
-    ) throws(UserFacingError) -> Value {
+/// A text that is written in the person's own editor. Its file is the person's, who is told its name before the editor opens: it goes when
+/// what was written is queued, or when nothing was.
+struct Editor {
+    private let path: String
+    private let text: String
+    private let command: String
+    private let context: CommandContext
+    /// Stands above a text that is shown again.
+    private static let remark = "# prsnlctl: "
+
+    /// - Parameter read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
+    /// - Returns: `nil` where nothing was written.
+    /// - Throws: what `read` and the queueing throw, with the name of the file. `usage` where the editor fails.
+    static func write(
+        _ text: String, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
+        read: (String) throws(UserFacingError) -> WriteDraft?
+    ) throws(UserFacingError) -> ExitCode? {
+        if context.lendsTerminal {
+            let user = UserDatabase.user(geteuid())
+            throw failure("No editor is started, because \(user) could use it to read this terminal")
+        }
+        let editor = try Editor(text, context)
+        do throws(UserFacingError) {
+            var shown = text
+            while true {
+                let saved = try editor.run()
+                do throws(UserFacingError) {
+                    guard let draft = try read(saved) else {
+                        unlink(editor.path)
+                        return nil
+                    }
+                    let requests = RequestClient.keyed([draft])
+                    return try WriteFlow.run(context, arguments, requests, names: [name]) {
+                        report throws(UserFacingError) in
+                        if let error = report.writes.first?.error { throw error }
+                        unlink(editor.path)
+                    }
+                } catch {
+                    // Another text helps against these alone, and the same one does not.
+                    guard [.usage, .writeInvalid].contains(error.code), saved != shown else { throw error }
+                    context.say("\(error.message) The editor shows it again.")
+                    shown = saved
+                    try editor.put("\(remark)\(error.message.replacing("\n", with: " "))\n\(saved)")
+                }
+            }
+        } catch { throw editor.kept(error) }
+    }
+
+    /// - Throws: where the file cannot be made. Then nothing was written yet.
+    private init(_ text: String, _ context: CommandContext) throws(UserFacingError) {
         let variables = context.environment.variables
-        let editor = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
-        var path = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
+        command = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
+        var name = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
         // Mode 0600 (mkstemps(3)).
-        let descriptor = mkstemps(&path, 3)
+        let descriptor = mkstemps(&name, 3)
         guard descriptor >= 0 else {
-            throw failure("A file for the text cannot be made: \(String(cString: strerror(errno)))")
+            throw Self.failure("A file for the text cannot be made: \(String(cString: strerror(errno)))")
         }
         close(descriptor)
-        let name = path.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-        setenv("PRSNL_EDITED", name, 1)
-        var shown = text
-        var former: [Substring]?
-        while true {
-            try put(shown, into: name)
-            // The variable may have options, and is a shell's to split, as git and crontab have it.
-            let status = system("\(editor) \"$PRSNL_EDITED\"")
-            if status >> 8 == 127 {
-                unlink(name)
-                throw failure(
-                    "The editor \(editor) could not be started", "Set EDITOR, or give the text to the command.")
-            }
-            guard status == 0, let saved = try WholeFile.text(of: name) else {
-                throw failure("The editor \(editor) did not end well. What was written is in \(name)")
-            }
-            do throws(UserFacingError) {
-                let value = try read(saved)
-                unlink(name)
-                return value
-            } catch {
-                let lines = saved.split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("#") }
-                guard saved != shown, Array(lines) != former else {
-                    throw failure("\(error.message.withoutFullStop). What was written is in \(name)")
-                }
-                former = Array(lines)
-                context.say("\(error.message) The editor shows it again.")
-                shown = "# \(error.message)\n" + lines.joined(separator: "\n")
-            }
+        path = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        (self.text, self.context) = (text, context)
+        do throws(UserFacingError) { try put(text) } catch { throw kept(error) }
+        context.say("until it is queued, the text is in \(path)")
+    }
+
+    /// - Returns: what was saved.
+    private func run() throws(UserFacingError) -> String {
+        setenv("PRSNL_EDITED", path, 1)
+        // The variable may have options, and is a shell's to split, as git and crontab have it.
+        let status = system("\(command) \"$PRSNL_EDITED\"")
+        if status >> 8 == 127 {
+            throw Self.failure(
+                "The editor \(command) could not be started", "Set EDITOR, or give the text to the command.")
         }
+        guard status == 0 else { throw Self.failure("The editor \(command) failed") }
+        return try saved()
+    }
+
+    private func saved() throws(UserFacingError) -> String {
+        let saved = try WholeFile.text(of: path) ?? ""
+        return saved.hasPrefix(Self.remark) ? String(saved.drop { $0 != "\n" }.dropFirst()) : saved
     }
 
     /// Another file in its place: where the disk is full, what was written before is still there.
-    private static func put(_ text: String, into name: String) throws(UserFacingError) {
-        guard let reason = WholeFile.replace(name, by: text) else { return }
-        throw failure("\(name) cannot be replaced: \(reason). What was written is in it")
+    private func put(_ text: String) throws(UserFacingError) {
+        guard let reason = WholeFile.replace(path, by: text) else { return }
+        throw Self.failure("\(path) cannot be replaced: \(reason)")
+    }
+
+    /// What went wrong, and where the text is, unless nothing was written.
+    private func kept(_ error: UserFacingError) -> UserFacingError {
+        // Bytes that are no text are kept too.
+        let isUntouched = (try? saved()).map { $0.isEmpty || $0 == text } ?? false
+        if isUntouched { unlink(path) }
+        guard !isUntouched, access(path, F_OK) == 0 else { return error }
+        return UserFacingError(
+            error.code, error.message,
+            consequence: "\(error.consequence ?? WritesRequest.refused) What was written is in \(path).",
+            recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand, cause: error.cause)
     }
 
     private static func failure(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {

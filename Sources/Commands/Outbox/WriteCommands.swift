@@ -63,18 +63,22 @@ enum NoteCommand {
         asks: WriteFlow.requests
     ) { context, arguments throws(UserFacingError) in
         let words = arguments.operands
-        let isTyped = words.isEmpty && isatty(STDIN_FILENO) == 1
-        let text =
-            try isTyped
-            ? Editor.write("", context, read: { text in text })
-            : TextInput.read(words.isEmpty ? "-" : words.joined(separator: " "), field: "note")
-        if isTyped, text.allSatisfy(\.isWhitespace) {
-            context.say("the note is empty; nothing was queued")
-            return .error
-        }
         let tags = TagWords.lowered(arguments.values("--tag"), context)
-        let item = NewItem(title: arguments.value("--title"), note: text, tags: tags)
-        return try WriteFlow.run(context, arguments, [.create(item)], names: ["note"])
+        func draft(_ text: String) -> WriteDraft {
+            .create(NewItem(title: arguments.value("--title"), note: text, tags: tags))
+        }
+        guard words.isEmpty, isatty(STDIN_FILENO) == 1 else {
+            let text = try TextInput.read(words.isEmpty ? "-" : words.joined(separator: " "), field: "note")
+            return try WriteFlow.run(context, arguments, [draft(text)], names: ["note"])
+        }
+        // What no text can cure is said before the editor opens.
+        _ = try WaitOption(arguments)
+        _ = try draft("x").checked(dialect: TagWords.dialect(context))
+        let code = try Editor.write("", context, arguments, name: "note") { text in
+            text.allSatisfy(\.isWhitespace) ? nil : draft(text)
+        }
+        if code == nil { context.say("the note is empty; nothing was queued") }
+        return code ?? .error
     }
 }
 
@@ -118,15 +122,16 @@ enum EditCommand {
                 "--tag and --no-tags say which tags the item has: --add-tag and --remove-tag exclude them")
         }
         if edit.isEmpty, arguments.operands.count == 1, isatty(STDIN_FILENO) == 1 {
+            _ = try WaitOption(arguments)
             let item = try StoreReader(path: context.paths.database).item(arguments.operands[0]).item
             let original = EditedItem(item)
-            edit = try Editor.write(original.text, context) { text throws(UserFacingError) in
-                try EditedItem(text, of: original).edit(of: original)
+            let code = try Editor.write(original.text, context, arguments, name: item.id) {
+                text throws(UserFacingError) in
+                let edit = try EditedItem(text, of: original).edit(of: original)
+                return edit.isEmpty ? nil : .edit(item: item.id, edit)
             }
-            if edit.isEmpty {
-                context.say("nothing was changed")
-                return .fine
-            }
+            if code == nil { context.say("nothing was changed") }
+            return code ?? .fine
         }
         if edit.isEmpty {
             throw arguments.failure("--title, --summary, --tag, --add-tag, --remove-tag or --no-tags is missing")
@@ -197,11 +202,14 @@ enum TagWords {
         let strange = tags.filter { tag in
             tag.lowercased() != tag && tag.utf8.allSatisfy { $0 < 0x80 }
         }
-        guard !strange.isEmpty,
-            (try? StoreReader(path: context.paths.database).summary().server.dialect) != .express
-        else { return tags }
+        guard !strange.isEmpty, dialect(context) != .express else { return tags }
         context.say("the server writes tags in lower case: \(strange.map { $0.lowercased() }.joined(separator: ", "))")
         return tags.map { tag in strange.contains(tag) ? tag.lowercased() : tag }
+    }
+
+    /// `nil` where the copy cannot be read, or knows no server yet.
+    static func dialect(_ context: CommandContext) -> Dialect? {
+        try? StoreReader(path: context.paths.database).summary().server.dialect
     }
 }
 
@@ -279,13 +287,16 @@ enum WriteFlow {
         try run(context, arguments, RequestClient.keyed(drafts), names: names)
     }
 
+    /// - Parameter queued: is told the answer, before a delivery is waited for.
     static func run(
-        _ context: CommandContext, _ arguments: ParsedArguments, _ writes: [WriteRequest], names: [String]
+        _ context: CommandContext, _ arguments: ParsedArguments, _ writes: [WriteRequest], names: [String],
+        queued: (WriteReport) throws(UserFacingError) -> Void = { _ in }
     ) throws(UserFacingError) -> ExitCode {
         let wait = try WaitOption(arguments)
         var outbox = RequestClient(context)
         let request = WritesRequest(writes)
         var report = try journal(request, &outbox)
+        try queued(report)
         if let wait {
             try deliver(request, &report, wait, &outbox)
             report.waited = true
