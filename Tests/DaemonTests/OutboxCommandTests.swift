@@ -392,6 +392,10 @@ import Testing
             #expect(try await terminal.waitForExit() == .status(exit))
             #expect(try entries(fixture).count == total)
         }
+        let both = try delete(fixture.server.items()[2].id, fixture.server.items()[3].id)
+        try await both.waitUntilShown("Delete these 2 items on the server? [y/N]")
+        try both.type("n\n")
+        #expect(try await both.waitForExit() == .status(1))
         #expect(try await delete("--yes", fixture.server.items()[1].id).waitForExit() == .status(0))
         #expect(try entries(fixture).count == 2)
         let unknown = try delete("ffffffffffff")

@@ -99,12 +99,12 @@ extension StatusReport: Report {
         }
         let time = daemon.connectivity.since
         let since = time.map { " since \(Formatting.clock($0))" } ?? ""
-        let span = time.map { " for \(Formatting.duration(generatedAt.duration(since: $0)))" } ?? ""
-        let of = time.map { " (since \(Formatting.clock($0)))" } ?? ""
+        let span =
+            time.map { " for \(Formatting.duration(generatedAt.duration(since: $0))) (\(since.dropFirst()))" } ?? ""
         switch daemon.connectivity.state {
-        case .offline: return "There has been no network\(span)\(of)"
-        case .unreachable: return "The server has been unreachable\(span)\(of)"
-        case .portal: return "Something other than PRSNL has answered\(span)\(of)"
+        case .offline: return "There has been no network\(span)"
+        case .unreachable: return "The server has been unreachable\(span)"
+        case .portal: return "Something other than PRSNL has answered\(span)"
         case .unauthorized:
             switch daemon.connectivity.reason?.code {
             case .needsLogin?: return "The daemon has no login that the server takes\(since)"

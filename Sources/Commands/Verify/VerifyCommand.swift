@@ -109,9 +109,6 @@ extension VerifyReport: ControlReply {
 }
 
 extension VerifyReport: Report {
-    /// So many texts that differ have a command each.
-    private static let textsNamed = 5
-
     package func text(_ style: TextStyle) -> String {
         var lines = differences.map { difference in
             let id = difference.itemID.map { style.safe(OutboxWords.shortID($0)) } ?? "-"
@@ -146,7 +143,7 @@ extension VerifyReport: Report {
             if onlyThere + onlyHere + differing > texts.count {
                 lines.append("\(style.command("prsnlctl sync --full")) brings the copy up to date.")
             }
-            lines += texts.prefix(Self.textsNamed).map {
+            lines += texts.prefix(5).map {
                 "\(style.command("prsnlctl sync --wait --text \(OutboxWords.shortID($0))")) fetches that text again."
             }
         }

@@ -245,9 +245,7 @@ struct ReadRetry: Equatable {
     static let longestRateLimit: Duration = .seconds(60)
 
     private(set) var attempts = 1
-    private(set) var waitedForRateLimit: Bool
-
-    init(waitedForRateLimit: Bool = false) { self.waitedForRateLimit = waitedForRateLimit }
+    private(set) var waitedForRateLimit = false
 
     /// How long to wait before the next attempt; `nil` when the error goes to the caller.
     ///
