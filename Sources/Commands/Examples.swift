@@ -3,16 +3,11 @@ import Console
 /// Whole commands and what they do, as `prsnlctl help COMMAND` and the manual show them.
 enum Examples {
     static func of(_ command: String) -> [CommandDescription.Term] {
-        all.filter { $0.command == command }.map { example in
-            .init(
-                "`\(["prsnlctl", command, example.rest].filter { !$0.isEmpty }.joined(separator: " "))`",
-                example.meaning)
+        text.split(separator: "\n").compactMap { line in
+            let parts = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
+            let typed = ["prsnlctl", command, parts[1]].filter { !$0.isEmpty }.joined(separator: " ")
+            return parts[0] == command ? ("`\(typed)`", parts[2]) : nil
         }
-    }
-
-    private static let all: [(command: String, rest: String, meaning: String)] = text.split(separator: "\n").map {
-        let parts = $0.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
-        return (parts[0], parts[1], parts[2])
     }
 
     /// The command, the rest of the line, and what it does.
@@ -24,7 +19,7 @@ enum Examples {
         search | is:untagged before:2026 | Kept before 2026, without a tag.
         related | 59ec6da4 | Items that have rare words in common with it.
         list | --since today | What was saved today.
-        list | -n 0 --type note --count | How many notes there are.
+        list | --type note --count | How many notes there are.
         tags | | Each tag, with the number of its items.
         show | 59ec6da4 | The item whose id begins so, with its text.
         open | 59ec6da4 07d81c3e | Two pages in the browser.

@@ -33,11 +33,6 @@ package struct ConfigurationKey: Sendable {
     package func value(in configuration: DaemonConfiguration) -> String? { show(configuration) }
 
     package static func named(_ name: String) -> ConfigurationKey? { all.first { $0.name == name } }
-
-    /// The key's row in docs/configuration.md.
-    package var documentationRow: String {
-        "| `\(name)` | \(type) | \(defaultText) | \(allowed) | \(summary) | \(effect.rawValue) |"
-    }
 }
 
 extension ConfigurationKey {

@@ -16,18 +16,7 @@ package struct CommandDescription: Sendable, Equatable {
     /// Whole commands, and what they do.
     package let examples: [Term]
 
-    package struct Term: Sendable, Equatable {
-        package let form: String
-        package let meaning: String
-
-        package init(_ form: String, _ meaning: String) {
-            self.form = form
-            self.meaning = meaning
-        }
-
-        /// The term's row in docs/cli.md.
-        package var documentationRow: String { "| \(form) | \(meaning) |" }
-    }
+    package typealias Term = (form: String, meaning: String)
 
     package init(
         name: String, aliases: [String] = [], summary: String, operands: CommandOperands = .none,
@@ -40,6 +29,8 @@ package struct CommandDescription: Sendable, Equatable {
         self.operands = operands
         self.options = options
     }
+
+    package static func == (left: CommandDescription, right: CommandDescription) -> Bool { left.name == right.name }
 
     /// `prsnlctl edit [OPTION]... ID`
     package func usage(of program: String) -> String {
@@ -81,11 +72,6 @@ package struct CommandTable: Sendable, Equatable {
     /// The second words that may follow a command's name.
     package func secondWords(after name: String) -> [String] {
         commands.filter { $0.name.hasPrefix(name + " ") }.map { String($0.name.dropFirst(name.count + 1)) }
-    }
-
-    /// The exit code's row in docs/cli.md.
-    package static func documentationRow(_ code: ExitCode, _ meaning: String) -> String {
-        "| \(code.rawValue) | \(meaning) |"
     }
 }
 
@@ -131,8 +117,8 @@ extension CommandTable {
             lines =
                 ["usage: " + command.usage(of: program)]
                 + TextLayout.wrap(Self.plain(command.summary + aliases), width: 80)
-            lines += Self.part("\(command.operands.usage) may be:", command.language.map { ($0.form, $0.meaning) })
-            lines += Self.part("Examples:", command.examples.map { ($0.form, $0.meaning) })
+            lines += Self.part("\(command.operands.usage) may be:", command.language)
+            lines += Self.part("Examples:", command.examples)
             let own = command.options.filter { $0 != .help && $0 != .json }
             lines += Self.part("Options:", own.map { ($0.usage, $0.summary) })
             let json = command.options.contains(.json) ? "Also --json. " : ""
@@ -160,12 +146,12 @@ extension CommandTable {
 
     private static func plain(_ text: String) -> String { text.filter { $0 != "`" } }
 
-    private static func part(_ title: String, _ rows: [(String, String)]) -> [String] {
+    private static func part(_ title: String, _ rows: [CommandDescription.Term]) -> [String] {
         rows.isEmpty ? [] : ["", title] + aligned(rows)
     }
 
     /// Two columns. What is too long for the first has the line, and its text behind it or below.
-    private static func aligned(_ rows: [(String, String)], column: Int? = nil) -> [String] {
+    private static func aligned(_ rows: [CommandDescription.Term], column: Int? = nil) -> [String] {
         let rows = rows.map { (plain($0), plain($1)) }
         let column = column ?? min(44, (rows.map { $0.0.count }.max() ?? 0) + 4)
         return rows.flatMap { name, text in
@@ -237,9 +223,6 @@ package struct CommandOption: Sendable, Equatable {
 
     /// Whether the next argument is its value.
     package var takesNext: Bool { if case .required = form { true } else { false } }
-
-    /// The option's row in docs/cli.md.
-    package var documentationRow: String { "| `\(usage)` | \(summary) |" }
 }
 
 extension CommandOption {

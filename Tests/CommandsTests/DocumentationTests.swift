@@ -9,15 +9,17 @@ import Testing
 
 /// docs/cli.md is held to the tables in the code.
 @Suite struct DocumentationTests {
+    private func row(_ option: CommandOption) -> String { "| `\(option.usage)` | \(option.summary) |" }
+
     @Test func cliDocumentsEveryCommandAndOption() throws {
         let text = try RepositoryFile.text("docs/cli.md")
         for table in [CommandTable.prsnld, .prsnlctl] {
-            #expect(MarkdownTable.rows(text, under: "## \(table.program)") == table.options.map(\.documentationRow))
+            #expect(MarkdownTable.rows(text, under: "## \(table.program)") == table.options.map(row))
             for command in table.commands {
                 let heading = "### \(table.program) \(command.name)"
-                #expect(MarkdownTable.rows(text, under: heading) == command.options.map(\.documentationRow))
+                #expect(MarkdownTable.rows(text, under: heading) == command.options.map(row))
                 let shown = command.language.isEmpty ? [] : command.examples
-                for term in command.language + shown { #expect(text.contains(term.documentationRow)) }
+                for term in command.language + shown { #expect(text.contains("| \(term.form) | \(term.meaning) |")) }
                 #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
                 if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
             }
@@ -49,7 +51,7 @@ import Testing
     @Test func cliDocumentsEveryExitCode() throws {
         let text = try RepositoryFile.text("docs/cli.md")
         for table in [CommandTable.prsnld, .prsnlctl] {
-            let rows = table.exitCodes.map { CommandTable.documentationRow($0.code, $0.meaning) }
+            let rows = table.exitCodes.map { "| \($0.code.rawValue) | \($0.meaning) |" }
             #expect(text.contains("| exit code | meaning |\n| --- | --- |\n" + rows.joined(separator: "\n") + "\n\n"))
         }
         let documented = (CommandTable.prsnld.exitCodes + CommandTable.prsnlctl.exitCodes).map(\.code)

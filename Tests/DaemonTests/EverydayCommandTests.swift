@@ -140,6 +140,23 @@ import Testing
         #expect(unknown.exit == .status(2) && unknown.stderr.contains("did you mean login_expired?"), "\(unknown)")
     }
 
+    @Test func aCodeIsExplainedAtLengthWhereItsPageIsInstalled() async throws {
+        let folder = TemporaryDirectory("prefix")
+        for path in ["bin", "share", "share/doc", "share/doc/prsnld", "share/doc/prsnld/docs"] {
+            mkdir(folder.file(path), 0o755)
+        }
+        let page = try RepositoryFile.text("docs/errors.md")
+        try TestFile.write(page, to: folder.file("share/doc/prsnld/docs/errors.md"))
+        let program = folder.file("bin/prsnlctl")
+        let copied = try await ChildProcess.run("/bin/cp", [try BuiltProducts.executable("prsnlctl"), program])
+        #expect(copied.exit == .status(0))
+        let explained = try await ChildProcess.run(program, ["errors", "no_server"])
+        #expect(explained.exit == .status(0), "\(explained)")
+        #expect(
+            explained.stdout.contains("No server address is configured") && explained.stdout.contains("Typical causes"))
+        #expect(!explained.stdout.contains("bad_server_url") && !explained.stdout.contains("###"))
+    }
+
     @Test func coloursAreGivenByWord() async throws {
         let fixture = try await stopped([Self.item(0, "One")])
         func isColoured(_ words: String..., environment: [String: String] = [:]) async throws -> Bool {

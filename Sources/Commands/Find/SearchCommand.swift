@@ -49,21 +49,21 @@ enum SearchCommand {
 
     /// docs/cli.md has these rows too; a test holds the two together.
     private static let language: [CommandDescription.Term] = [
-        .init("`\"exact words\"`", "these words in this order"),
-        .init("`begin*`", "words that begin so"),
-        .init("`-word`", "items without it; give `--` before a query that begins so"),
-        .init("`a OR b`", "one of them; groups: `(a b) OR (c d)`"),
-        .init("`-(a b)`", "items that do not have both"),
-        .init("`title:`, `summary:`, `text:`, `url:`", "a word there: `title:bread`"),
-        .init("`tag:later`, `-tag:later`", "with the tag, or without it"),
-        .init("`type:video`, `platform:youtube`", "only videos; `-type:video`: none. Two types: either"),
-        .init("`site:example.org`", "from this host or a part of it"),
-        .init("`author:ada`", "an author whose name contains this"),
-        .init("`is:untagged`", "without a tag"),
-        .init("`is:pending`", "not yet on the server, or not wholly"),
-        .init("`is:deleted`", "deleted in the last 30 days"),
-        .init("`since:TIME`, `before:TIME`", "created then or later; earlier (`7d`, `2026-11`)"),
-        .init("`@name`", "a saved search of `~/.config/prsnld/searches`"),
+        ("`\"exact words\"`", "these words in this order"),
+        ("`begin*`", "words that begin so"),
+        ("`-word`", "items without it; give `--` before a query that begins so"),
+        ("`a OR b`", "one of them; groups: `(a b) OR (c d)`"),
+        ("`-(a b)`", "items that do not have both"),
+        ("`title:`, `summary:`, `text:`, `url:`", "a word there: `title:bread`"),
+        ("`tag:later`, `-tag:later`", "with the tag, or without it"),
+        ("`type:video`, `platform:youtube`", "only videos; `-type:video`: none. Two types: either"),
+        ("`site:example.org`", "from this host or a part of it"),
+        ("`author:ada`", "an author whose name contains this"),
+        ("`is:untagged`", "without a tag"),
+        ("`is:pending`", "not yet on the server, or not wholly"),
+        ("`is:deleted`", "deleted in the last 30 days"),
+        ("`since:TIME`, `before:TIME`", "created then or later; earlier (`7d`, `2026-11`)"),
+        ("`@name`", "a saved search of `~/.config/prsnld/searches`"),
     ]
 }
 
