@@ -1,3 +1,4 @@
+import Configuration
 import DevServer
 import PRSNLCore
 import Synchronization
@@ -168,9 +169,86 @@ import Testing
     @Test func partsOfTheTextsAreAllOfThemInSevenWeeks() {
         let start = Timestamp(microseconds: 1_790_000_000_000_000)
         let parts = (0..<7).compactMap { week in
-            VerifiedTexts.part(of: 7).part(at: start.advanced(by: .seconds(week * 7 * 86_400)))?.number
+            VerifiedTexts("week/7", at: start.advanced(by: .seconds(week * 7 * 86_400)))?.number
         }
-        #expect(Set(parts) == Set(0..<7))
+        #expect(Set(parts) == Set(1...7))
+    }
+
+    /// So a week that failed can be repeated.
+    @Test func anyPartOfTheTextsCanBeAskedFor() {
+        let parts = (1...7).map { VerifiedTexts("\($0)/7", at: .earliest) }
+        #expect(parts.map { $0?.number } == Array(1...7))
+        for text in ["0/7", "8/7", "1/1", "1/367", "/7", "week/", "2/7/2", "x/7", "1"] {
+            #expect(VerifiedTexts(text, at: .earliest) == nil, "\(text)")
+        }
+    }
+
+    // MARK: Bounds
+
+    @Test func aListWithoutEndEndsTheComparison() async throws {
+        let fixture = try await fixture(.cursor, 3)
+        fixture.server.setQuirks { quirks in
+            quirks.timelineIsEndless = true
+            quirks.endlessItems = .max
+        }
+        fixture.server.clearLog()
+        await #expect { try await verify(fixture) } throws: { ($0 as? UserFacingError)?.code == .pageContradictory }
+        #expect(fixture.server.requests(.timeline).count < 1_200)
+    }
+
+    /// What is read twice has a bound.
+    @Test func thatMoreDiffersThanIsReadTwiceIsSaid() async throws {
+        let fixture = try await fixture(.cursor, 3)
+        for item in DevItem.generate(count: 10_500, seed: 9) { fixture.server.add(item) }
+        let report = try await fixture.withEngine { engine, _ in
+            try await engine.verify(.none, poll: {}, onPage: { _ in })
+        }
+        #expect(report.outcome == .different && report.inMotion == 10_000 && report.skipped == 1, "\(report.counted)")
+        #expect(report.differences.contains { $0.reason == "more items differ than are read twice (10,000 items)" })
+    }
+
+    // MARK: Times
+
+    /// A time that the server's own clock does not show yet says nothing of when an item came.
+    @Test func anItemThatIsMissingHereIsADifferenceWhateverItsTimeOfChange() async throws {
+        let fixture = try await fixture(.cursor, 300)
+        let id = fixture.server.items(owner: DevAccount.owner.id)[150].id
+        let future = fixture.time.now.advanced(by: .seconds(86_400))
+        fixture.server.edit(id) { $0.updatedAt = future }
+        try Connection(path: fixture.path, mode: .readWrite).execute("DELETE FROM item WHERE id = '\(id)'")
+        let report = try await verify(fixture)
+        #expect(report.outcome == .different && report.onlyThere == 1, "\(report)")
+    }
+
+    // MARK: Texts
+
+    /// Old rows stay pending for years, and what is in motion is no difference.
+    @Test func theTextOfAnItemThatTheServerWorksOnIsInMotion() async throws {
+        let fixture = try await fixture(.cursor, 20, texts: true)
+        let id = fixture.server.items()[3].id
+        fixture.server.setQuirks { $0.pendingHasText = true }
+        fixture.server.edit(id) { $0.status = "pending" }
+        try await fixture.pull(full: true)
+        try Connection(path: fixture.path, mode: .readWrite).execute(
+            "UPDATE item_body SET content = 'old' WHERE item_id = '\(id)'")
+        let report = try await verify(fixture, .all)
+        #expect(report.outcome == .equal && report.inMotion == 1, "\(report)")
+        #expect(report.differences.map(\.reason) == ["the server still works on the item"])
+    }
+
+    @Test func aTextThatIsTooLargeIsSaidToBe() async throws {
+        let fixture = try await fixture(.cursor, 20)
+        fixture.server.edit(fixture.server.items()[3].id) { $0.content = String(repeating: "large ", count: 100_000) }
+        try await fixture.withEngine(texts: true) { engine, _ in
+            var settings = SyncSettings()
+            settings.textMaxSize = 64 << 10
+            engine.apply(settings)
+            _ = await engine.runOnce(full: true)
+        }
+        let report = try await verify(fixture, .all)
+        #expect(report.outcome == .equal && report.inMotion == 1, "\(report)")
+        let reason = report.differences.first?.reason
+        #expect(reason?.contains("more than text_max_size") == true, "\(reason ?? "-")")
     }
 
     /// Every column, also where NULL becomes nothing.

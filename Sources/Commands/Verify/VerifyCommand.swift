@@ -13,7 +13,7 @@ enum VerifyCommand {
         options: [
             CommandOption(
                 "--texts", .optional("PART"),
-                "Texts, too: `all` (as without PART), `none`, or a part such as `1/7`, another one each week."
+                "Texts, too: `all` (as without PART), `none`, `2/7` for the second of seven parts, or `week/7` for another one each week."
             ),
             CommandOption("--file", nil, "Look at the file alone, without the server and the daemon."),
             CommandOption(
@@ -33,15 +33,20 @@ enum VerifyCommand {
             try context.write(try StoreReader(path: context.paths.database).digest(at: TimeSource.system.now()))
             return .fine
         }
-        let texts = arguments.value("--texts") ?? (arguments.has("--texts") ? "all" : "none")
-        guard VerifyRequest.texts(texts) != nil else {
+        var part = arguments.value("--texts") ?? (arguments.has("--texts") ? "all" : "none")
+        guard let texts = VerifiedTexts(part, at: TimeSource.system.now()) else {
             throw arguments.failure(
-                "--texts=\(SafeText.harmless(String(texts.prefix(40)))) is not `none`, `all` or a part such as `1/7`")
+                "--texts=\(SafeText.harmless(String(part.prefix(40)))) is not `none`, `all`, `week/7` or a part such as `2/7`"
+            )
+        }
+        if part.hasPrefix("week") {
+            part = "\(texts.number)/\(texts.count)"
+            context.say("this week's texts are --texts=\(part)")
         }
         var client = RequestClient(context)
         var display = ProgressDisplay(style: context.errorStyle, isQuiet: !context.isText)
         defer { display.end() }
-        let report = try client.ask(VerifyRequest(texts: texts)) { display.show($0) }
+        let report = try client.ask(VerifyRequest(texts: part)) { display.show($0) }
         display.end()
         try context.write(report)
         return report.exitCode
@@ -55,28 +60,16 @@ struct VerifyRequest: Request {
     static let command = "verify"
     static let asksServer = true
 
-    /// `none`, `all`, or `1/7`.
+    /// As `VerifiedTexts` has it.
     let texts: String
     /// It asks the server as often as a sweep does.
     var isChange: Bool { true }
     var place: RequestPlace { .daemon }
     var patience: Duration? { nil }
 
-    static func texts(_ text: String) -> VerifiedTexts? {
-        switch text {
-        case "none": return VerifiedTexts.none
-        case "all": return .all
-        default:
-            guard text.hasPrefix("1/"), let parts = Int(text.dropFirst(2)), (2...366).contains(parts) else {
-                return nil
-            }
-            return .part(of: parts)
-        }
-    }
-
     func answer(_ context: RequestContext) async throws(UserFacingError) -> VerifyReport? {
         let daemon = try context.requireDaemon()
-        guard let texts = Self.texts(texts) else {
+        guard let texts = VerifiedTexts(texts, at: context.now) else {
             throw UserFacingError(.usage, "There is no such part of the texts.")
         }
         guard !daemon.isVerifying.exchange(true, ordering: .relaxed) else {
@@ -147,7 +140,9 @@ extension VerifyReport: Report {
                 "\(style.command("prsnlctl sync --wait --text \(OutboxWords.shortID($0))")) fetches that text again."
             }
         }
-        if inMotion > 0 { lines.append("\(Formatting.count(inMotion, "item")) changed meanwhile (`~`).") }
+        if inMotion > 0 {
+            lines.append("\(Formatting.count(inMotion, "item")) (`~`) could not be judged now: each line says why.")
+        }
         return lines.map { $0 + "\n" }.joined()
     }
 }

@@ -94,16 +94,17 @@ package final class TimelineComparison {
     private func isShown(_ row: Int64) -> Bool { shown[row >> 6, default: 0] >> UInt64(row & 63) & 1 == 1 }
 
     /// The items that the server has not shown, and the file had when the comparison began.
-    package func onlyHere() throws(UserFacingError) -> [RowDifference] {
+    package func onlyHere(_ body: (RowDifference) -> Void) throws(UserFacingError) {
         try reader.readTogether { () throws(SQLiteFailure) in
             try reader.connection.prepare("SELECT rowid, id, created_at, title FROM item WHERE deleted_at IS NULL")
-                .all { row in
+                .rows { row in
                     let number = row.int64(0)
-                    guard number <= newest, !isShown(number), let id = row.text(1) else { return nil }
-                    // A time that is none is below all others.
-                    return RowDifference(
-                        id: id, kind: .onlyHere, title: RowDifference.title(row.text(3)),
-                        createdAt: row.timestamp(2) ?? .earliest)
+                    guard number <= newest, !isShown(number), let id = row.text(1) else { return }
+                    // Invalid times sort first.
+                    body(
+                        RowDifference(
+                            id: id, kind: .onlyHere, title: RowDifference.title(row.text(3)),
+                            createdAt: row.timestamp(2) ?? .earliest))
                 }
         }
     }
@@ -131,8 +132,8 @@ package final class TimelineComparison {
 
     package enum TextState: Sendable, Equatable {
         case same, differs
-        /// The copy knows that it has yet to fetch it, or cannot; or the answer is of another version than the item's row.
-        case inMotion
+        /// It is no difference, with why not: the copy knows that it does not have it, or it is about to change.
+        case inMotion(String)
     }
 
     /// Compares a text with the file's.
@@ -141,17 +142,21 @@ package final class TimelineComparison {
             try reader.connection.cached(
                 """
                 SELECT body.content, body.transcription, body.metadata, item.updated_at, \(TextTables.isBehind),
-                    EXISTS (SELECT 1 FROM text_problem WHERE text_problem.item_id = item.id)
-                FROM item LEFT JOIN item_text AS body ON body.item_id = item.id WHERE item.id = ?
+                    substr(problem.error_message, 1, 500), status IS 'pending'
+                FROM item LEFT JOIN item_text AS body ON body.item_id = item.id
+                    LEFT JOIN text_problem AS problem ON problem.item_id = item.id
+                WHERE item.id = ?
                 """
             ).bind(text.id).first { row in
                 let transcription = text.transcriptionIsContent ? text.content : text.transcription
                 if row.has(text.content, 0), row.has(transcription, 1), row.has(text.metadata, 2) { return .same }
-                if row.int(4) != 0 || row.int(5) != 0 { return .inMotion }
+                if let reason = row.text(5) { return .inMotion(reason) }
+                if row.int(6) != 0 { return .inMotion("the server still works on the item") }
+                if row.int(4) != 0 { return .inMotion("the copy has yet to fetch it") }
                 // An older answer is out of a cache, a newer one of a change that the copy has yet to read.
                 let isSameVersion = text.updatedAt.flatMap { new in row.timestamp(3).map { new.isSame(as: $0) } }
-                return isSameVersion == false ? .inMotion : .differs
-            } ?? .inMotion
+                return isSameVersion == false ? .inMotion("the answer is of another version than the list's") : .differs
+            } ?? .inMotion("the copy does not have the item any more")
         }
     }
 }

@@ -113,18 +113,26 @@ package struct VerifyReport: Sendable, Equatable, Codable {
     }
 }
 
-/// How many texts are compared.
-package enum VerifiedTexts: Sendable, Equatable {
-    case none, all
-    /// One part of so many, another one each week.
-    case part(of: Int)
+/// Which texts are compared: one part of so many, from 1. Of no parts: none.
+package struct VerifiedTexts: Sendable, Equatable {
+    package static let none = VerifiedTexts(number: 0, count: 0)
+    package static let all = VerifiedTexts(number: 1, count: 1)
 
-    /// Number and count of the parts that are compared at a time; `nil`: none.
-    package func part(at now: Timestamp) -> (number: Int, count: Int)? {
-        switch self {
-        case .none: nil
-        case .all: (0, 1)
-        case .part(let count): (Int(now.microseconds / (7 * 86_400_000_000)) % count, count)
+    package let number: Int
+    package let count: Int
+
+    private init(number: Int, count: Int) { (self.number, self.count) = (number, count) }
+
+    /// `none`, `all`, `2/7` for the second of seven parts, or `week/7` for another one each week.
+    package init?(_ text: String, at now: Timestamp) {
+        if let all = ["none": Self.none, "all": Self.all][text] {
+            self = all
+            return
         }
+        let sides = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard sides.count == 2, let count = Int(sides[1]), (2...366).contains(count) else { return nil }
+        let week = Int(now.microseconds / (7 * 86_400_000_000)) % count + 1
+        guard let number = sides[0] == "week" ? week : Int(sides[0]), (1...count).contains(number) else { return nil }
+        self.init(number: number, count: count)
     }
 }

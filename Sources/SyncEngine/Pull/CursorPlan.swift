@@ -346,7 +346,8 @@ final class PageSize: Sendable {
     }
 }
 
-/// How much a read may ask for: some times as many items as the copy has, those included that the read has brought.
+/// How much any reader of the list may ask for: some times as many items as the copy has, those included that the read has
+/// brought.
 ///
 /// A server can make a list that never ends, of items that the copy has already, and so keep it reading without end.
 struct PageBound {
@@ -368,6 +369,7 @@ struct PageBound {
         guard asked > most else { return }
         most = Self.atLeast + Self.factor * (try await SyncFailure.from(try await store.rowCount()))
         guard asked > most else { return }
-        throw CursorPlan.contradictory("it does not end, and repeats items that were read before")
+        throw CursorPlan.contradictory(
+            "its list does not end, or has more than \(Count.text(most, "item")), far more than the copy")
     }
 }

@@ -233,7 +233,9 @@ struct PassPull {
             let head = Head(
                 total: total, etag: isWhole || reaches(page, below: start) ? page.page.etag : nil)
             var isOpen = false
+            var bound = PageBound(store: store)
             while true {
+                try await bound.add(largestPage)
                 let change = page.change
                 let end = page.number.start + page.page.count
                 let isNews = try await store.novelty(of: [change]) == .news

@@ -21,6 +21,10 @@ struct Verification {
     private let requests = RequestCounter()
     private var report: VerifyReport
     private var open: [ByteText: RowDifference] = [:]
+    /// Where open questions are read again, these; no other is one then.
+    private var asked: [ByteText: RowDifference]?
+    /// More differ than are read again.
+    private var hasMore = false
     /// Full of one instant each, so that the server does not show all of it.
     private var crowded: Set<Timestamp> = []
     private var pagesSinceProof = 0
@@ -29,6 +33,8 @@ struct Verification {
     private static let pagesPerProof = 25
     /// What is open is read again so often.
     private static let rounds = 3
+    /// That there are more is said: memory grows neither with a copy's differences nor with a server's list.
+    private static let mostOpen = 10_000
     /// How much later than the copy's reading a change has to be, to be one after it. Clocks differ by what is known of them.
     private static let slack: Duration = .seconds(2)
     private static let firstYear = Timestamp.earliest.advanced(by: .seconds(366 * 86_400))
@@ -64,12 +70,10 @@ struct Verification {
         do {
             if dialect == .cursor { try await readByCursor() } else { try await readByPages() }
             report.items = comparison.count + open.count { $0.value.kind == .onlyThere }
-            for row in try comparison.onlyHere() {
-                if crowded.contains(row.createdAt) { continue }
-                open[ByteText(row.id)] = row
-            }
+            try comparison.onlyHere { if !crowded.contains($0.createdAt) { keep($0) } }
+            if hasMore { skip(nil, "more items differ than are read twice (\(Count.text(Self.mostOpen, "item")))") }
             try await settle()
-            if let part = texts.part(at: report.from), dialect != .express { try await compareTexts(part) }
+            if texts != .none, dialect != .express { try await compareTexts(texts) }
             report.to = time.now()
             report.differences.sort { $0.isBefore($1) }
             report.requests = requests.count
@@ -99,7 +103,7 @@ struct Verification {
     }
 
     private mutating func compare(_ page: TimelinePage) throws {
-        for difference in try comparison.compare(page.items) { open[ByteText(difference.id)] = difference }
+        for difference in try comparison.compare(page.items) { keep(difference) }
         try comparison.noteShown(page.rejected.compactMap(\.id))
         for element in page.rejected {
             let id = element.id.map { ByteText($0) }
@@ -108,6 +112,12 @@ struct Verification {
         }
         meter.reach(comparison.count)
         onProgress(meter.progress)
+    }
+
+    private mutating func keep(_ difference: RowDifference) {
+        let id = ByteText(difference.id)
+        if let asked, asked[id] == nil { return }
+        if open.count < Self.mostOpen || open[id] != nil { open[id] = difference } else { hasMore = true }
     }
 
     private mutating func skip(_ id: String?, _ reason: String) {
@@ -119,20 +129,22 @@ struct Verification {
         var plan = CursorPlan(top: nil, bottom: .earliest, readAt: report.from, limit: CursorPlan.largestPage)
         var session = try await identity.session()
         var step = CursorPlan.Step.request(plan.request)
-        var proven = (plan: plan, step: step, open: open, report: report)
+        var bound = PageBound(store: store)
+        var proven = (self, plan, step)
         var pages = 0
         while step != .finished {
             do throws(SyncFailure) {
+                try await bound.add(plan.request.limit)
                 step = try await SyncFailure.from(try await readOn(&plan, step, session))
                 pages += 1
                 guard step == .finished || pages % Self.pagesPerProof == 0 else { continue }
                 try await identity.prove(session, counting: requests)
                 session = try await identity.session()
-                proven = (plan, step, open, report)
+                proven = (self, plan, step)
             } catch {
                 guard error.origin == .session else { throw error }
                 session = try await identity.session()
-                (plan, step, open, report) = proven
+                (self, plan, step) = proven
             }
         }
     }
@@ -163,7 +175,9 @@ struct Verification {
         let session = try await identity.session()
         var largest = dialect == .express ? 1_000 : 100
         var (end, total) = (0, 1)
+        var bound = PageBound(store: store)
         while end < total {
+            try await bound.add(largest)
             let number = end == 0 ? .init(number: 1, limit: largest) : OverlappingPages.following(end, largest: largest)
             do {
                 let page = try await fetch(.page(number.number), limit: number.limit, session)
@@ -194,12 +208,10 @@ struct Verification {
                 try await readAgain(before, session)
             } else {
                 let counted = report
+                asked = before
                 try await readByPages()
-                report = counted
-                open = open.filter { before[$0.key] != nil }
-                for row in try comparison.onlyHere() where before[ByteText(row.id)] != nil {
-                    open[ByteText(row.id)] = row
-                }
+                try comparison.onlyHere { keep($0) }
+                (report, asked) = (counted, nil)
             }
             for (id, difference) in before where open[id] == nil {
                 add(.inMotion, difference, "it differed when it was read first, and is equal since")
@@ -269,9 +281,14 @@ struct Verification {
         _ difference: RowDifference, _ coverage: Coverage, hasPolled: Bool, _ session: ClientSession
     ) async throws -> Bool {
         let readAt = coverage.readAt(difference.createdAt)
-        let changed = difference.updatedAt ?? difference.createdAt
+        // A time that the server's clock does not show yet says nothing of when the item was changed.
+        let now = onServersClock(time.now()).advanced(by: Self.slack)
+        let changed = [difference.updatedAt, difference.createdAt].compactMap(\.self).first { $0 <= now }
         // What lies above all that the copy has read is new.
-        let isLater = readAt.map { changed > onServersClock($0).advanced(by: .zero - Self.slack) } ?? true
+        let isLater =
+            changed.map { changed in
+                readAt.map { changed > onServersClock($0).advanced(by: .zero - Self.slack) } ?? true
+            } ?? false
         switch difference.kind {
         case .differs where difference.isOfOneVersion:
             add(.differs, difference, readAt: readAt)
@@ -287,7 +304,10 @@ struct Verification {
             requests.add()
             do {
                 if try await session.itemExists(difference.id) {
-                    add(.inMotion, difference, "the server has it, and does not list it", readAt: readAt)
+                    add(
+                        .inMotion, difference,
+                        "the server does not list it, and still answers for it: it is hidden there, or a cache has it",
+                        readAt: readAt)
                 } else {
                     add(.onlyHere, difference, readAt: readAt)
                 }
@@ -310,28 +330,32 @@ struct Verification {
     private static let largestText = 16 << 20
     private static let idsAtOnce = 200
 
-    private mutating func compareTexts(_ part: (number: Int, count: Int)) async throws {
+    private mutating func compareTexts(_ part: VerifiedTexts) async throws {
         var after = ""
-        var doubtful: [String] = []
         meter = ProgressMeter(.texts, of: comparison.count / part.count, time: time)
         while true {
             let (ids, last) = try comparison.ids(
-                after: after, part: part.number, of: part.count, limit: Self.idsAtOnce)
-            guard let last else { break }
+                after: after, part: part.number - 1, of: part.count, limit: Self.idsAtOnce)
+            guard let last else { return }
             after = last
-            let session = try await identity.session()
-            for id in ids where try await state(ofTextOf: id, session) == .differs { doubtful.append(id) }
-            if !ids.isEmpty { try await identity.prove(session, counting: requests) }
+            let doubtful = try await differing(ids)
+            guard !doubtful.isEmpty else { continue }
+            await poll()
+            let counted = report.texts
+            for id in try await differing(doubtful) {
+                report.add(VerifyReport.Difference(sign: .differs, itemID: id, fields: ["text"]))
+            }
+            report.texts = counted
         }
-        guard !doubtful.isEmpty else { return }
-        await poll()
+    }
+
+    private mutating func differing(_ ids: [String]) async throws -> [String] {
+        guard !ids.isEmpty else { return [] }
         let session = try await identity.session()
-        let counted = report.texts
-        for id in doubtful where try await state(ofTextOf: id, session) == .differs {
-            report.add(VerifyReport.Difference(sign: .differs, itemID: id, fields: ["text"]))
-        }
-        report.texts = counted
+        var found: [String] = []
+        for id in ids where try await state(ofTextOf: id, session) == .differs { found.append(id) }
         try await identity.prove(session, counting: requests)
+        return found
     }
 
     private mutating func state(
@@ -351,10 +375,8 @@ struct Verification {
             let state = try comparison.state(of: text)
             switch state {
             case .same, .differs: report.texts += 1
-            case .inMotion:
-                report.add(
-                    VerifyReport.Difference(
-                        sign: .inMotion, itemID: id, fields: ["text"], reason: "the copy has yet to fetch it"))
+            case .inMotion(let reason):
+                report.add(VerifyReport.Difference(sign: .inMotion, itemID: id, fields: ["text"], reason: reason))
             }
             try await pause(after: time.uptime() - start)
             return state

@@ -126,8 +126,12 @@ extension DevServer {
         package var squeezesText = false
         /// Dialect C: no `POST /api/capture/check-duplicate`.
         package var lacksCheckDuplicate = false
-        /// Dialect C: a list that never ends, in which the same hundred items come again, each time a little older.
+        /// Dialects C and P: the text of a pending item is there, as that of old rows which stay so.
+        package var pendingHasText = false
+        /// Dialect C: a list that never ends, in which the same items come again, each time a little older.
         package var timelineIsEndless = false
+        /// So many.
+        package var endlessItems: Int64 = 100
         /// The title of a note without a usable first line ends with "..." where it was cut, as one release has it.
         package var marksCutTitles = false
         /// Dialects C and P: how long a cache keeps an answer of `GET /api/items/{id}`. Real ones keep it for 1,800 s.

@@ -38,7 +38,8 @@ extension ServerState {
 
     /// What the server has of an item's text. On dialect E it is as it was written.
     func texts(of item: DevItem) -> ItemTexts {
-        items.dialect == .express ? ItemTexts(content: item.content) : item.texts(configuration.texts)
+        items.dialect == .express
+            ? ItemTexts(content: item.content) : item.texts(configuration.texts, whilePending: quirks.pendingHasText)
     }
 
     mutating func clearCache() {

@@ -38,7 +38,7 @@ extension ServerState {
         let newest: Int64 = 1_767_225_600_000_000
         let first = max(0, newest - (before ?? newest + 1) + 1)
         let rows = (first..<first + Int64(limit)).map { number in
-            let id = "00000000-0000-4000-8000-0000000000\(number % 100 + 100)".suffix(36)
+            let id = "00000000-0000-4000-8000-\(100_000_000_000 + number % quirks.endlessItems)"
             let time = Timestamp(microseconds: newest - number)
             return #"{"id":"\#(id)","title":"Again","createdAt":"\#(time)"}"#
         }

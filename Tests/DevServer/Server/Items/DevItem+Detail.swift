@@ -9,8 +9,8 @@ struct ItemTexts: Sendable, Equatable {
 extension DevItem {
     /// The text on dialects C and P: none before the item is processed, or where that failed for a note, and a made-up one
     /// where the item has none.
-    func texts(_ plan: DevServer.TextPlan?) -> ItemTexts {
-        if status == "pending" || hiddenContent != nil { return ItemTexts() }
+    func texts(_ plan: DevServer.TextPlan?, whilePending: Bool = false) -> ItemTexts {
+        if status == "pending" && !whilePending || hiddenContent != nil { return ItemTexts() }
         if content != nil { return ItemTexts(content: content, transcription: transcription) }
         if type == "video", let transcription {
             return ItemTexts(content: transcription, transcription: transcription)
