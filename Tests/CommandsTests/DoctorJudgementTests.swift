@@ -195,6 +195,18 @@ import Testing
         #expect(copy(report).findings.contains { $0.check == "texts" && $0.level == .ok })
     }
 
+    @Test func beforeTheFirstPullNothingIsSaidOfTexts() {
+        var report = Samples.report(Samples.complete)
+        report.copy.complete = false
+        report.copy.texts = .init()
+        #expect(levels(copy(report), "texts") == [.notChecked])
+        report = Samples.report(Samples.complete)
+        report.copy.texts = .init()
+        report.copy.texts?.unprocessed = 2
+        let found = copy(report).findings.first { $0.check == "texts" }?.found
+        #expect(found?.hasPrefix("all that there are; 2 items in process on the server") == true)
+    }
+
     @Test func whoseItIsOnlyADaemonFindsOut() {
         #expect(levels(copy(Samples.report(Samples.complete, nil)), "account") == [.notChecked])
         var refused = online

@@ -196,6 +196,77 @@ import Testing
         try fixture.expectTexts()
     }
 
+    /// The answer that says how large it is may be an old one, out of a cache.
+    @Test func aTextThatWasShortenedIsFetchedWhenTheCacheHasForgottenTheLongOne() async throws {
+        let fixture = try PullFixture.withTexts(count: 5, cache: .seconds(1_800))
+        fixture.server.setQuirks { $0.detailLacksUpdatedAt = true }
+        let id = fixture.server.items()[0].id
+        fixture.server.edit(id) { $0.content = String(repeating: "large ", count: 100_000) }
+        try await fixture.withEngine(texts: true) { (engine, _) async throws in
+            var settings = SyncSettings()
+            settings.textMaxSize = 64 << 10
+            engine.apply(settings)
+            _ = await engine.runOnce()
+            fixture.server.edit(id) { $0.content = "short" }
+            fixture.time.advance(by: .seconds(60))
+            _ = await engine.runOnce(full: true)
+            #expect(
+                try fixture.query(
+                    "SELECT kind FROM text_problem JOIN item ON id = item_id WHERE row_version = updated_at AND id = '\(id)'"
+                )
+                    == "too_large")
+            fixture.time.advance(by: .seconds(31 * 60))
+            _ = await engine.runOnce()
+            // Nor does it say of when the short one is.
+            fixture.time.advance(by: .seconds(31 * 60))
+            _ = await engine.runOnce()
+        }
+        #expect(try fixture.query("SELECT content FROM item_text WHERE item_id = '\(id)'") == "short")
+        #expect(try fixture.query("SELECT texts_complete FROM sync_state") == "1")
+    }
+
+    /// It comes with the timeline there.
+    @Test func aSmallServersEarlierTextsAreKept() async throws {
+        let fixture = try PullFixture(.express, items: DevItem.generate(count: 3))
+        let id = fixture.server.items()[1].id
+        for text in ["one", "two", "two", "three"] {
+            fixture.server.edit(id) { $0.content = text }
+            try await fixture.pull(full: true)
+        }
+        let reader = try StoreReader(path: fixture.path)
+        #expect(try [1, 2].map { try reader.formerText($0, of: id)?.content } == ["two", "one"])
+        #expect(try reader.item(id).text.content == "three")
+    }
+
+    // MARK: Items that stay in process
+
+    @Test func anItemThatStaysPendingIsAskedForAfterADayAndThenRarely() async throws {
+        let fixture = try PullFixture.withTexts(count: 5)
+        let id = fixture.server.items()[2].id
+        fixture.server.edit(id) { $0.status = "pending" }
+        try await fixture.pull(texts: true)
+        func asked() -> Int { fixture.server.requests(.path("/api/items/\(id)")).count }
+        func unprocessed() throws -> Int? { try StoreReader(path: fixture.path).summary().copy.texts?.unprocessed }
+        #expect(try asked() == 0 && unprocessed() == 0)
+        fixture.time.advance(by: .seconds(25 * 3_600))
+        let result = try await fixture.pull(texts: true)
+        #expect(result.isComplete)
+        #expect(try asked() == 1 && unprocessed() == 1)
+        #expect(try fixture.query("SELECT texts_complete || texts_missing FROM sync_state") == "10")
+        #expect(try StoreReader(path: fixture.path).item(id).problem?.message.contains("still works on") == true)
+        // Alone, and rarely.
+        try await fixture.run(for: .seconds(30 * 3_600), texts: true)
+        #expect(asked() == 2)
+        // And then the server has a text of it all the same.
+        fixture.server.setQuirks { $0.pendingHasText = true }
+        try await fixture.run(for: .seconds(50 * 3_600), texts: true)
+        #expect(try asked() == 3 && unprocessed() == 0)
+        let text = fixture.server.text(of: id)?.content
+        #expect(try text != nil && fixture.query("SELECT content FROM item_text WHERE item_id = '\(id)'") == text)
+        try await fixture.run(for: .seconds(20 * 86_400), texts: true)
+        #expect(asked() == 3)
+    }
+
     @Test func aHigherLimitMakesTheTextDueAgain() async throws {
         let fixture = try PullFixture.withTexts(count: 3)
         fixture.server.edit(fixture.server.items()[0].id) { $0.content = String(repeating: "x", count: 100_000) }

@@ -135,7 +135,9 @@ struct CopyCheck: Check, Equatable {
         }
         if !findings.isEmpty { return findings }
         if texts.missing > 0 { return [.ok(.copy, "texts", "\(count) so far")] }
-        return [.ok(.copy, "texts", "all that there are")]
+        if !status.copy.complete { return [.notChecked(.copy, "texts", "the first pull has not ended")] }
+        let unprocessed = texts.unprocessed.map { $0 > 0 ? "; " + StatusReport.unprocessed($0) : "" } ?? ""
+        return [.ok(.copy, "texts", "all that there are" + unprocessed)]
     }
 
     private func deletions(_ status: StatusReport) -> [DoctorReport.Finding] {

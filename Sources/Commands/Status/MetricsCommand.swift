@@ -67,7 +67,9 @@ struct Metrics {
                 (#"state="suspect""#, Double(copy.suspects)), (#"state="rejected""#, Double(copy.rejected)),
             ])
         add("deletions_held", "Deletions that wait for a person.", .gauge, [("", Double(copy.deletionsHeld))])
-        add("texts_missing", "Texts that are not here yet.", .gauge, [("", Double(copy.texts?.missing ?? 0))])
+        add(
+            "texts_missing", "Texts that are not here yet; 5000 stands for so many or more.", .gauge,
+            [("", Double(copy.texts?.missing ?? 0))])
         add(
             "search_not_indexed", "Items that cannot be found yet.", .gauge,
             [("", Double(copy.search?.notIndexed ?? 0))])

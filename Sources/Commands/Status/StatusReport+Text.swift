@@ -234,6 +234,10 @@ extension StatusReport: Report {
         return copy.newAsOf == nil && copy.live == 0 ? "\(incomplete): nothing pulled yet" : incomplete
     }
 
+    static func unprocessed(_ count: Int) -> String {
+        "\(Formatting.count(count, "item")) in process on the server for more than a day: their texts are not here"
+    }
+
     private func textsText(_ style: TextStyle) -> [String] {
         guard let texts = copy.texts else { return [] }
         var lines: [String] = []
@@ -255,6 +259,7 @@ extension StatusReport: Report {
             lines.append(
                 "\(Formatting.count(texts.tooLarge)) larger than text_max_size or max_answer_size, not fetched")
         }
+        if let count = texts.unprocessed, count > 0 { lines.append(Self.unprocessed(count)) }
         if let failure = texts.failure, texts.failing > 0 {
             lines.append("\(Formatting.count(texts.failing)) failing: \(style.safe(failure.message))")
         }

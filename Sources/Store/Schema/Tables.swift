@@ -307,6 +307,22 @@ enum TextTables {
     /// Whether the text is to be asked for. An item that the list lacks is asked about first.
     static let isDue = "\(isBehind) AND missing_since IS NULL"
 
+    /// Whether the text of an item that the server works on is not here. Where that takes more than `patience`, it is asked for
+    /// too: an item may stay so for years.
+    static let isPending = """
+        status = 'pending' AND text_for IS NOT coalesce(updated_at, created_at) AND deleted_at IS NULL
+            AND missing_since IS NULL
+        """
+    static let patience: Duration = .seconds(86_400)
+
+    /// Those of them that were never asked for.
+    static let unasked = """
+        FROM item INDEXED BY item_pending
+            LEFT JOIN text_problem AS problem ON problem.item_id = item.id AND problem.row_version = \(version)
+        WHERE \(isPending) AND problem.item_id IS NULL
+        """
+    static let version = "coalesce(item.updated_at, item.created_at)"
+
     /// Whether the text counts as missing. That of an item which a complete sweep did not see does not: it cannot be had.
     static let isMissing = """
         \(isBehind) AND coalesce(missing_since > (SELECT swept_at FROM copy), 1)

@@ -188,6 +188,8 @@ extension CopySummary {
         /// Items whose text was not, or not since they changed. At most `mostCounted`.
         package var missing = 0
         package var tooLarge = 0
+        /// Items that the server has worked on for longer than a day, and whose text was asked for in vain.
+        @Nullable package var unprocessed: Int? = nil
         /// Those that failed when they were asked for last, and what the newest failed with.
         package var failing = 0
         @Nullable package var failure: UserFacingError? = nil
@@ -223,14 +225,18 @@ extension CopySummary.Texts {
             SELECT
                 (SELECT count(*) FROM (SELECT 1 FROM item INDEXED BY item_text_due WHERE \(TextTables.isBehind)
                     LIMIT \(Self.mostCounted) + (SELECT count FROM gone))) - (SELECT count FROM gone),
-                (SELECT count(*) FROM item WHERE status = 'pending' AND deleted_at IS NULL) + (SELECT count FROM gone),
-                \(Self.problems("problem.kind = 'too_large'")), \(Self.problems("problem.kind != 'too_large'"))
+                (SELECT count FROM gone), \(Self.problems("problem.kind = 'too_large'")),
+                \(Self.problems("problem.kind != 'too_large'")),
+                (SELECT count(*) FROM item INDEXED BY item_pending WHERE \(TextTables.isPending)),
+                (SELECT count(*) \(TextTables.unasked)),
+                (SELECT count(*) \(TextTables.unasked) AND \(TextTables.version) < ?)
             """
-        ).rows { row in
-            missing = row.int(0)
-            present = missing < Self.mostCounted ? max(0, copy.live - row.int(1) - missing) : nil
+        ).bind(TimeSource.system.now().advanced(by: .zero - TextTables.patience)).rows { row in
+            missing = row.int(0) + row.int(6)
+            present = missing < Self.mostCounted ? max(0, copy.live - row.int(1) - row.int(4) - row.int(0)) : nil
             tooLarge = row.int(2)
             failing = row.int(3)
+            unprocessed = row.int(4) - row.int(5)
             complete = copy.complete && missing == 0
             asOf = missing == tooLarge ? copy.editsAsOf : nil
         }

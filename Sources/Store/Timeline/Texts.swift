@@ -11,6 +11,8 @@ package struct DueText: Sendable, Equatable {
     package var failures = 0
     /// The server still works on it, so that its text may change without a new version.
     package var isPending = false
+    /// It does so for longer than a day: what it has is asked for as that of other items.
+    package var isStuck = false
     /// The copy has the text of this version: an answer was newer than the row was then.
     package var isStored = false
     /// The row says when the item was changed last. Else `rowVersion` is the time of its creation.
@@ -60,7 +62,7 @@ package struct TextAnswer: Sendable, Equatable {
     package var doubtsRow: Bool {
         switch outcome {
         case .doubted(let text, _): due.rowHasVersion && text.updatedAt != nil
-        case .problem(let problem): problem.code == .textNotFound
+        case .problem(let problem): problem.code == .textNotFound && problem.kind == .failing
         case .text, .known: false
         }
     }
@@ -100,11 +102,16 @@ package struct TextProblem: Sendable, Equatable {
 // The texts of items: which are due, and what became of asking for them. The file alone says what is due, so that a text is
 // neither forgotten nor fetched twice, whenever the process ends.
 extension Store {
-    private static let version = "coalesce(item.updated_at, item.created_at)"
+    private static let version = TextTables.version
     private static let due = """
         FROM item INDEXED BY item_text_due
             LEFT JOIN text_problem AS problem ON problem.item_id = item.id AND problem.row_version = \(version)
         WHERE \(TextTables.isDue)
+        """
+    /// Those that were asked for in vain, and those of them that the server still works on.
+    private static let asked = """
+        FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id AND problem.row_version = \(version)
+        WHERE (\(TextTables.isDue) OR \(TextTables.isPending))
         """
     private static let columns = """
         item.id, item.created_at, \(version), problem.failures,
@@ -112,8 +119,10 @@ extension Store {
         item.updated_at IS NOT NULL,
         CASE problem.kind WHEN 'stale'
             THEN (SELECT fetched_at FROM item_body AS body
-                WHERE body.item_id = item.id AND (body.version IS NULL OR item.updated_at IS NULL)) END
+                WHERE body.item_id = item.id AND (body.version IS NULL OR item.updated_at IS NULL)) END,
+        item.status IS 'pending'
         """
+    private static func patience(_ now: Timestamp) -> Timestamp { now.advanced(by: .zero - TextTables.patience) }
 
     /// The items whose text is due, the newest first. Those that were never asked for go before those that have failed, which
     /// could else keep all others waiting.
@@ -128,10 +137,13 @@ extension Store {
             guard due.count < limit else { return due }
             due += try Self.texts(
                 connection.cached(
+                    "SELECT \(Self.columns) \(TextTables.unasked) AND \(Self.version) < ? ORDER BY \(order) ?"
+                ).bind(Self.patience(now)).bind(limit - due.count))
+            guard due.count < limit else { return due }
+            due += try Self.texts(
+                connection.cached(
                     """
-                    SELECT \(Self.columns) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
-                        AND problem.row_version = \(Self.version)
-                    WHERE \(TextTables.isDue) AND problem.next_at <= ? ORDER BY \(order) ?
+                    SELECT \(Self.columns) \(Self.asked) AND problem.next_at <= ? ORDER BY \(order) ?
                     """
                 ).bind(now).bind(limit - due.count))
             return due
@@ -147,6 +159,7 @@ extension Store {
             text.isStored = row.int(4) != 0
             text.rowHasVersion = row.int(5) != 0
             text.doubtedAt = row.timestamp(6)
+            text.isStuck = row.int(7) != 0
             return text
         }
     }
@@ -159,7 +172,9 @@ extension Store {
                 "SELECT 1 \(Self.due) AND (problem.item_id IS NULL OR problem.next_at <= ?) LIMIT 1"
             ).bind(now)
             if try any.hasRow() { return .earliest }
-            return try connection.cached("SELECT min(problem.next_at) \(Self.due)").first { $0.timestamp(0) }
+            let stuck = try connection.cached("SELECT 1 \(TextTables.unasked) AND \(Self.version) < ? LIMIT 1")
+            if try stuck.bind(Self.patience(now)).hasRow() { return .earliest }
+            return try connection.cached("SELECT min(problem.next_at) \(Self.asked)").first { $0.timestamp(0) }
         }
     }
 
@@ -206,7 +221,7 @@ extension Store {
     }
 
     /// One live item of the copy, whether its text is due or not; `nil` where there is none.
-    package func textQuestion(of id: String) throws(UserFacingError) -> DueText? {
+    package func textQuestion(of id: String, now: Timestamp = .earliest) throws(UserFacingError) -> DueText? {
         try read { connection throws(SQLiteFailure) in
             try connection.prepare(
                 "SELECT id, created_at, \(Self.version), status, updated_at FROM item WHERE id = ? AND deleted_at IS NULL"
@@ -216,6 +231,7 @@ extension Store {
                 }
                 var due = DueText(id: id, createdAt: created, rowVersion: version)
                 due.isPending = row.text(3) == TimelineItem.pendingStatus
+                due.isStuck = due.isPending && version < Self.patience(now)
                 due.rowHasVersion = row.text(4) != nil
                 return due
             }
@@ -283,7 +299,9 @@ extension Store {
         }
         guard any else { return }
         try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE text_problem SET next_at = ?1 WHERE next_at > ?1").bind(now).run()
+            // A size that a cache may have said is asked for when no cache has it any more.
+            try connection.prepare("UPDATE text_problem SET next_at = ?1 WHERE next_at > ?1 AND kind != 'too_large'")
+                .bind(now).run()
         }
     }
 
@@ -311,7 +329,7 @@ extension Store {
                 case .text(let text):
                     try FormerTexts.keep(due.id, replacedBy: text, at: now, limit: formerSize, connection)
                     guard try Self.store(text, of: due, at: now, connection) else { continue }
-                    if !due.isPending { try marks.bind(due.rowVersion).bind(due.id).run() }
+                    if !due.isPending || due.isStuck { try marks.bind(due.rowVersion).bind(due.id).run() }
                     try heals.bind(due.id).run()
                     record.added += 1
                 case .doubted(let text, let problem):

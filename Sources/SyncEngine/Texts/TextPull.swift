@@ -187,7 +187,8 @@ struct TextPull {
 
     /// One text that a person asks for, of any size.
     mutating func one(_ id: String) async throws(SyncFailure) {
-        guard let due = try await SyncFailure.from(try await store.textQuestion(of: id)) else {
+        guard let due = try await SyncFailure.from(try await store.textQuestion(of: id, now: time.now()))
+        else {
             throw SyncFailure(
                 UserFacingError(.itemUnknown, "The copy has no item with the id \(id)."), verdict: .tryRarely,
                 origin: .database)
@@ -294,6 +295,8 @@ struct TextQuestion {
     static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
     /// Servers cache an answer for 30 minutes. One that may not be the row's is asked for again after this.
     static let cacheTime: Duration = .seconds(31 * 60)
+    /// Between two questions about an item that the server works on for longer than a day, and has no text of.
+    static let pendingBackoff = Backoff(base: .seconds(86_400), cap: .seconds(7 * 86_400), jitter: 1...1)
     /// An answer repeats a text up to three times, and JSON writes some characters as several.
     private static let answerFactor = 4
 
@@ -336,9 +339,18 @@ struct TextQuestion {
             return problem(
                 due, stale(due, "The server's answer is of \(version), older than its list says (\(due.rowVersion))."))
         }
+        if due.isStuck, text.content == nil, text.transcription == nil {
+            let count = due.failures + 1
+            return problem(
+                due,
+                TextProblem(
+                    .stale, failures: count, nextAt: time.now().advanced(by: Self.pendingBackoff.step(count)),
+                    code: .textNotFound, message: "The server still works on the item, and has no text of it."))
+        }
         if text.longest > limit {
             return tooLarge(
-                due, .textTooLarge, limit, "The text is larger than text_max_size, \(Count.text(limit, "byte")).")
+                due, .textTooLarge, limit, "The text is larger than text_max_size, \(Count.text(limit, "byte")).",
+                isSure: version != nil)
         }
         if let version, isOther {
             let message = "The server's answer is of \(version), newer than its list says (\(due.rowVersion))."
@@ -366,8 +378,16 @@ struct TextQuestion {
             "\(answer) \(bytes), which is more than text_max_size, \(Count.text(limit, "byte")), leaves room for.")
     }
 
-    private func tooLarge(_ due: DueText, _ code: ErrorCode, _ size: Int, _ message: String) -> TextAnswer {
-        problem(due, TextProblem(.tooLarge, failures: 1, nextAt: nil, size: size, code: code, message: message))
+    /// - Parameter isSure: The answer is of the row's version.
+    private func tooLarge(
+        _ due: DueText, _ code: ErrorCode, _ size: Int, _ message: String, isSure: Bool = false
+    ) -> TextAnswer {
+        // An answer that does not say its version may be out of a cache, and the text be shorter since.
+        let nextAt = isSure || due.failures > 0 ? nil : time.now().advanced(by: Self.cacheTime)
+        return problem(
+            due,
+            TextProblem(.tooLarge, failures: due.failures + 1, nextAt: nextAt, size: size, code: code, message: message)
+        )
     }
 
     private func failed(_ due: DueText, _ error: UserFacingError) -> TextAnswer {
