@@ -53,7 +53,7 @@ package final class StoreReader {
         "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
         "recurring_error", "rejected_item", "connectivity_transition", "item_body", "text_problem", "search_document",
         "search_piece",
-        "search_due", "search_state", "search_tag", "change_log", "change_state",
+        "search_due", "search_state", "search_tag", "change_log", "change_state", "written_here",
     ]
 
     /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.
@@ -74,6 +74,9 @@ package final class StoreReader {
         }
         guard let header else { throw UserFacingError(.noDatabase, "There is no copy yet at \(path).") }
         try header.check(path: path)
+        if header.userVersion < Schema.versionWithWrittenHere {
+            try read { () throws(SQLiteFailure) in try connection.execute(WrittenHere.noTable) }
+        }
         if let foreign {
             throw UserFacingError(
                 .otherApplication, "\(path) was not made by prsnld: what should be its table \(foreign) is none.")

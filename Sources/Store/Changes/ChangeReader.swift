@@ -90,7 +90,7 @@ extension StoreReader {
             let rows = try connection.prepare(
                 """
                 SELECT seq, at, item_id, kind, origin, old, new, coalesce(json_extract(becomes, '$.title'),
-                        json_extract(was, '$.title'), (SELECT title FROM item WHERE id = item_id)),
+                        json_extract(was, '$.title'), (SELECT \(WrittenHere.shownTitle) FROM item WHERE id = item_id)),
                     (SELECT group_concat(key, ', ') FROM json_each(coalesce(becomes, was)))
                 FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY seq LIMIT ?
                 """

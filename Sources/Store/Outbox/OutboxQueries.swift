@@ -223,7 +223,7 @@ extension StoreReader {
         try read { () throws(SQLiteFailure) in
             let title = try connection.prepare(
                 """
-                SELECT substr(coalesce(nullif(title, ''), url), 1, 200) FROM item WHERE id = ?1
+                SELECT substr(coalesce(\(WrittenHere.shownTitle), url), 1, 200) FROM item WHERE id = ?1
                 UNION ALL SELECT substr(coalesce(title, url), 1, 200) FROM local_item WHERE id = ?1 LIMIT 1
                 """)
             var titles: [String?] = []

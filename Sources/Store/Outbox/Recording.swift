@@ -221,15 +221,15 @@ extension OutboxWriter {
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
         try connection.cached("DELETE FROM held_item WHERE item_id = ?").bind(serverID).run()
         try takeInEdits(serverID)
-        let isKnown = try connection.cached(
-            "SELECT 1 FROM item WHERE id = ?1 UNION ALL SELECT 1 FROM local_item WHERE id = ?1 LIMIT 1"
-        ).bind(serverID).hasRow()
-        if isKnown {
+        if try isLocal(serverID) {
             try connection.cached("DELETE FROM local_item WHERE id = ?").bind(entry.itemID).run()
-        } else {
-            try connection.cached("UPDATE local_item SET id = ?2, delivered_at = ?3 WHERE id = ?1")
-                .bind(entry.itemID).bind(serverID).bind(now).run()
+            return
         }
+        try connection.cached("UPDATE local_item SET id = ?2, delivered_at = ?3 WHERE id = ?1")
+            .bind(entry.itemID).bind(serverID).bind(now).run()
+        // A pull has brought it already.
+        try connection.cached("DELETE FROM local_item WHERE id = ?1 AND EXISTS (SELECT 1 FROM item WHERE id = ?1)")
+            .bind(serverID).run()
     }
 
     /// An item that a pull has brought already is as new as the answer to its creation, or newer.

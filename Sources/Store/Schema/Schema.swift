@@ -7,7 +7,7 @@ struct Schema {
         steps: [
             Tables.all, TextTables.all, FormerSearchTables.all, KnownItems.all, TextTables.claims,
             FormerSearchTables.inPieces, CopyMarks.all, WishTables.all, OpeningIndexes.all + SearchTables.step,
-            TagChanges.all + [FormerTexts.table], SearchTables.folding, ChangeLog.tables,
+            TagChanges.all + [FormerTexts.table], SearchTables.folding, ChangeLog.tables, WrittenHere.tables,
         ].map { $0.joined(separator: "\n") })
 
     /// The first with texts.
@@ -17,6 +17,7 @@ struct Schema {
     static let versionWithFormerTexts = 10
     /// The first that notes changes.
     static let versionWithChanges = 12
+    static let versionWithWrittenHere = 13
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
     /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without

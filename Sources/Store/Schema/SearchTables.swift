@@ -164,7 +164,7 @@ enum SearchTables {
 
     /// Not by INSERT OR IGNORE: in a trigger, what the statement outside says about conflicts holds instead
     /// (https://sqlite.org/lang_createtrigger.html), and a write of a person would fail.
-    private static func mark(_ row: String) -> String {
+    static func mark(_ row: String) -> String {
         """
         INSERT INTO search_due SELECT changed FROM (SELECT \(row) AS changed)
             WHERE changed <= (SELECT through FROM search_state)
@@ -213,7 +213,7 @@ enum ShownRow {
     static let id = "coalesce(item.id, made.id)"
     static let createdAt = "coalesce(item.created_at, made.created_at)"
     static let type = "coalesce(item.type, made.type)"
-    static let title = "coalesce(edit.title, item.title, made.title)"
+    static let title = "coalesce(edit.title, \(WrittenHere.shownTitle), made.title)"
     static let url = "coalesce(item.url, made.url)"
     static let summary = "coalesce(edit.summary, item.summary)"
     static let tags = "coalesce(edit.tags, item.tags, made.tags)"

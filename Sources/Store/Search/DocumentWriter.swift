@@ -212,7 +212,7 @@ struct SearchableRow {
         """
         SELECT \(ShownRow.createdAt), \(ShownRow.type),
             \(listedTags),
-            \(ShownRow.title), \(ShownRow.summary), coalesce(body.content, item.content, made.content), body.transcription,
+            \(ShownRow.title), \(ShownRow.summary), coalesce(body.content, item.content, made.content, \(WrittenHere.content)), body.transcription,
             \(ShownRow.url)
         FROM (SELECT 1) \(join) LEFT JOIN item_body AS body ON body.item_id = \(ShownRow.id)
         WHERE \(isShown)

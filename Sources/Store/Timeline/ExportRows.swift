@@ -38,7 +38,7 @@ extension StoreReader {
     private static let scanPatience: Duration = .seconds(600)
 
     /// Another form of the files: all are written again.
-    private static let form = "1"
+    private static let form = "2"
 
     package func exportOrigin() throws(UserFacingError) -> ExportOrigin {
         try readTogether { () throws(SQLiteFailure) in
@@ -76,7 +76,7 @@ extension StoreReader {
             return try connection.cached(
                 exportQuery(
                     texts: """
-                        , body.content, iif(body.is_transcription, body.content, body.transcription),
+                        , coalesce(body.content, (SELECT content FROM written_here WHERE item_id = timeline.id)), iif(body.is_transcription, body.content, body.transcription),
                             \(Self.member("author")), \(Self.member("published_date"))
                         """,
                     isOfOne: true)
@@ -231,13 +231,17 @@ extension StoreReader {
 
     /// As the view `item_text` has it. Metadata that is no JSON is no error here.
     private static let text = """
-        SELECT content, iif(is_transcription, content, transcription), \(member("author")),
+        SELECT coalesce(content, \(written)), iif(is_transcription, content, transcription), \(member("author")),
             \(member("published_date")), \(member("word_count")), metadata, version, fetched_at
         FROM item_body AS body WHERE item_id = ?1
         UNION ALL
         SELECT content, NULL, NULL, NULL, NULL, NULL, updated_at, NULL FROM item
         WHERE id = ?1 AND content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM item_body WHERE item_id = ?1)
+        UNION ALL
+        SELECT content, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM written_here
+        WHERE item_id = ?1 AND content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM item_body WHERE item_id = ?1)
         """
+    private static let written = "(SELECT content FROM written_here WHERE item_id = ?1)"
 
     // MARK: The line
 

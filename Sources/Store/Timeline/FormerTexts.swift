@@ -18,13 +18,19 @@ enum FormerTexts {
     /// Of one item.
     static let most = 3
 
+    /// Fetched, or as small servers send it with the timeline.
+    private static let present = """
+        FROM (SELECT version, content, transcription FROM item_body WHERE item_id = ?1 UNION ALL
+            SELECT updated_at, content, NULL FROM item WHERE id = ?1 AND content IS NOT NULL) LIMIT 1
+        """
+
     /// Keeps the text of an item that another is about to replace.
     ///
     /// - Parameter limit: bytes that all of them may have together. The oldest go first.
     static func keep(
         _ item: String, replacedBy text: ItemText, at now: Timestamp, limit: Int, _ connection: Connection
     ) throws(SQLiteFailure) {
-        let former = try connection.cached("SELECT content, transcription FROM item_body WHERE item_id = ?").bind(item)
+        let former = try connection.cached("SELECT content, transcription \(present)").bind(item)
             .first { ($0.text(0), $0.text(1)) }
         guard let former,
             former.0.map(ByteText.init) != text.content.map(ByteText.init)
@@ -35,7 +41,7 @@ enum FormerTexts {
         try connection.cached(
             """
             INSERT INTO former_text (item_id, replaced_at, size, version, content, transcription)
-            SELECT item_id, ?2, ?3, version, content, transcription FROM item_body WHERE item_id = ?1
+            SELECT ?1, ?2, ?3, version, content, transcription \(present)
             """
         ).bind(item).bind(now).bind(size).run()
         try connection.cached(

@@ -83,7 +83,8 @@ struct ItemColumn: Sendable {
         all.map { column in
             let name = column.name
             guard column.since <= schema else { return "NULL AS \(name)" }
-            return column.places.contains(.edit) ? "coalesce(edit.\(name), item.\(name)) AS \(name)" : "item.\(name)"
+            let value = name == "title" ? WrittenHere.shownTitle : "item.\(name)"
+            return column.places.contains(.edit) ? "coalesce(edit.\(name), \(value)) AS \(name)" : value
         }.joined(separator: ", ")
     }
 
@@ -210,14 +211,10 @@ extension StoreReader {
         }
         // A server shows a note at once, and its text only when it has worked on it, if ever.
         if shown.text.content == nil, shown.text.transcription == nil {
-            let payload =
-                try connection.prepare(
-                    "SELECT payload FROM outbox WHERE item_id = ? AND kind = 'note' AND state = 'delivered' ORDER BY id DESC LIMIT 1"
-                ).bind(shown.item.id).first { OutboxEntry.Payload(kind: .note, json: $0.text(0)) } ?? nil
-            if case .create(let made)? = payload {
-                shown.text.content = made.note
-                shown.isAsWritten = made.note != nil
-            }
+            shown.text.content =
+                try connection.prepare("SELECT content FROM written_here WHERE item_id = ?").bind(shown.item.id)
+                .first { $0.text(0) } ?? nil
+            shown.isAsWritten = shown.text.content != nil
         }
         try connection.prepare(
             """
@@ -225,7 +222,7 @@ extension StoreReader {
                 problem.error_message
             FROM item LEFT JOIN text_problem AS problem ON problem.item_id = item.id
                 AND problem.row_version = coalesce(item.updated_at, item.created_at)
-            WHERE item.id = ? AND \(TextTables.isBehind)
+            WHERE item.id = ? AND text_for IS NOT coalesce(updated_at, created_at)
             """
         ).bind(shown.item.id).rows { row in
             shown.isOutdated = shown.fetchedAt != nil

@@ -169,8 +169,9 @@ extension Store {
     /// - Parameters:
     ///   - now: The time that suspicions and first sightings get.
     ///   - record: The pull that the pages belong to. Its row in the history is kept up to date, and `record.id` set.
+    ///   - formerSize: bytes that texts which were replaced may have together (`FormerTexts`).
     package func commit(
-        _ pages: [PageChange], now: Timestamp, record: PullRecord
+        _ pages: [PageChange], now: Timestamp, record: PullRecord, formerSize: Int = 0
     ) throws(UserFacingError) -> (counts: ChangeCounts, record: PullRecord) {
         try requireRoom()
         var next = coverage
@@ -185,7 +186,7 @@ extension Store {
             var deltas = CounterDeltas()
             expectsCreations = try Self.expectsCreations(connection)
             for page in pages {
-                counts += try self.apply(page, now: now, deltas: &deltas, connection)
+                counts += try self.apply(page, now: now, formerSize: formerSize, deltas: &deltas, connection)
                 processed += try noteProcessed(page, now: now, connection)
             }
             record.pages += pages.count
@@ -222,7 +223,7 @@ extension Store {
     }
 
     private func apply(
-        _ page: PageChange, now: Timestamp, deltas: inout CounterDeltas, _ connection: Connection
+        _ page: PageChange, now: Timestamp, formerSize: Int, deltas: inout CounterDeltas, _ connection: Connection
     ) throws(SQLiteFailure) -> ChangeCounts {
         guard let statements else { return ChangeCounts() }
         var counts = ChangeCounts()
@@ -246,6 +247,11 @@ extension Store {
                 deltas.live += 1
                 try noteArrival(item, connection)
                 continue
+            }
+            if let content = item.content {
+                var text = ItemText(id: item.id)
+                text.content = content
+                try FormerTexts.keep(item.id, replacedBy: text, at: now, limit: formerSize, connection)
             }
             let wasDeleted = try statements.deletedItem.bind(item.id).hasRow()
             let changed = try statements.updateItem.bind(item).run()

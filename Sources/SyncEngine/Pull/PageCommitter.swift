@@ -142,7 +142,8 @@ final class PageCommitter {
             var record = record
             record.requests = requests.count
             if novelty == .news {
-                return try await store.commit(pages, now: time.now(), record: record).record
+                let formerSize = identity.shared.settings.formerTextsMaxSize
+                return try await store.commit(pages, now: time.now(), record: record, formerSize: formerSize).record
             }
             await store.noteUnchanged(pages)
             if saves { try await store.saveCoverage() }
