@@ -150,6 +150,14 @@ import Testing
         }
     }
 
+    /// What an edit does not set stays on the server, and is no part of the conflict.
+    @Test func aConflictHasNoLinesOfWhatTheEditDoesNotSet() {
+        var entry = Samples.conflict
+        entry.payload = .edit(ItemEdit(title: "Ours"))
+        let text = EntryReport(entry, [], source: .file, now: Samples.now).text(style())
+        #expect(text.contains("Title, from here: Ours") && !text.contains("Tags, "), "\(text)")
+    }
+
     @Test func retryingSaysHowManyAndWhyNotTheOthers() throws {
         try expectScreen("retryingSaysHowManyAndWhyNotTheOthers", Samples.retried.text(style()))
         var held = Samples.retried

@@ -77,6 +77,100 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// No server writes a new one. And what was restored is not offered again.
+    @Test func aRestoredItemKeepsItsSummary() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        fixture.server.edit(item.id) { $0.summary = "Why it matters" }
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
+        #expect(try await fixture.control("delete", item.id, "--wait").exit == .status(0))
+        for _ in 0..<2 {
+            let restore = try await fixture.control("restore", item.id, "--wait")
+            #expect(restore.exit == .status(0) && !restore.stderr.contains("summary"), "\(restore)")
+        }
+        let again = try self.item(fixture)
+        #expect(again.id != item.id && again.summary == "Why it matters")
+        #expect(fixture.server.captures.count == 1)
+        let show = try await fixture.control("show", item.id)
+        #expect(
+            show.stdout.contains("restored as") && show.stdout.contains(again.id)
+                && !show.stdout.contains("prsnlctl restore"), "\(show)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// Its text was another one by then.
+    @Test func anOutdatedTextOfADeletedItemIsSaidToBe() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 4)) {
+            WriteScene.makeQuick(&$0)
+            $0.texts = DevServer.TextPlan(bytes: 100...200, seed: 3)
+        }
+        try fixture.configure("texts = yes")
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        let id = fixture.server.items()[1].id
+        fixture.server.edit(id) { $0.title = "Changed" }
+        try fixture.configure("texts = no")
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
+        #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
+        let shown = try fixture.decode(ItemReport.self, try await fixture.control("show", id, "--json"))
+        #expect(shown.textState == .outdated && shown.deletion != nil, "\(shown)")
+        let restore = try await fixture.control("restore", id, "--wait")
+        #expect(restore.exit == .status(0) && restore.stderr.contains("this is an older one"), "\(restore)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// A server whose worker is dead calls each note "Untitled", and never has its text.
+    @Test func aNoteThatTheServerNeverProcessesKeepsItsWords() async throws {
+        let fixture = try DaemonFixture(items: DevItem.generate(count: 2)) {
+            WriteScene.makeQuick(&$0)
+            $0.settling = .after(.seconds(3_600))
+            $0.quirks.untitledWhilePending = true
+        }
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        #expect(try await fixture.control("note", "Giraffes of the north\nsleep standing", "--wait").exit == .status(0))
+        #expect(try await fixture.control("sync", "--wait").exit == .status(0))
+        let id = try #require(fixture.server.captures.first).id
+        #expect(fixture.server.items().first { $0.id == id }?.title == "Untitled")
+        for command in [["list"], ["changes"], ["show", id], ["export", "--format", "jsonl", "-"]] {
+            let ended = try await fixture.control(command)
+            #expect(
+                ended.stdout.contains("Giraffes of the north") && !ended.stdout.contains("Untitled"), "\(ended)")
+        }
+        #expect(try await fixture.control("export", "--format", "jsonl", "-").stdout.contains("sleep standing"))
+        #expect(try await fixture.control("export", fixture.folder.file("vault")).exit == .status(0))
+        let files = try await ChildProcess.run("/bin/grep", ["-rl", "sleep standing", fixture.folder.file("vault")])
+            .stdout
+        #expect(files.contains("Giraffes of the north"), "\(files)")
+        try await eventually("the index") {
+            try await fixture.control("search", "standing").stdout.contains("Giraffes")
+        }
+        // A server that goes on so is no better for saying that it is done.
+        fixture.server.edit(id) { $0.status = "completed" }
+        #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
+        #expect(try await fixture.control("list").stdout.contains("Giraffes of the north"))
+        // Then the server's own title counts, and white space is none.
+        for title in ["Theirs", " \t "] {
+            fixture.server.edit(id) { $0.title = title }
+            #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
+            let list = try await fixture.control("list").stdout
+            #expect(list.contains(title == "Theirs" ? "Theirs" : "Giraffes of the north"), "\(list)")
+        }
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    @Test func aTitleOfWhiteSpaceIsNone() async throws {
+        var items = DevItem.generate(count: 1)
+        (items[0].title, items[0].url) = (" \u{3000} ", nil)
+        let fixture = try DaemonFixture(items: items)
+        #expect(try await fixture.run(["--once"]).exit == .status(0))
+        for command in [["list"], ["show", items[0].id]] {
+            #expect(try await fixture.control(command).stdout.contains("(no title)"))
+        }
+    }
+
     @Test func aDeletionThatWaitsIsTakenBack() async throws {
         let fixture = try await fixture()
         let item = try item(fixture)

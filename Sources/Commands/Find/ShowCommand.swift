@@ -51,6 +51,7 @@ enum ShowCommand {
         }
         var report = ItemReport(shown)
         report.formerTexts = former
+        if shown.deletion?.at != nil { report.restoredAs = try RestoreCommand.key(of: shown, reader).known?.itemID }
         if let replacedAt {
             report.textState = .earlier
             report.replacedAt = replacedAt
@@ -148,6 +149,8 @@ package struct ItemReport: Sendable, Equatable, Codable {
     @Nullable package var transcription: String? = nil
     /// As in `ItemListReport`.
     @Nullable package var deletion: DeletionReport? = nil
+    /// Of one that was deleted: the item as which `restore` has captured it again.
+    @Nullable package var restoredAs: String? = nil
     /// A write of it that waits for a decision.
     @Nullable package var parked: Int64? = nil
     /// The latest first: `--earlier N` shows them.
@@ -183,9 +186,10 @@ package struct ItemReport: Sendable, Equatable, Codable {
 
     private static func state(of shown: ShownItem) -> TextState {
         if shown.isAsWritten { return .written }
-        if shown.item.status == TimelineItem.pendingStatus { return .pending }
+        let hasText = shown.text.content != nil || shown.text.transcription != nil
+        if shown.item.status == TimelineItem.pendingStatus, !hasText { return .pending }
         if shown.isOutdated { return .outdated }
-        if shown.fetchedAt != nil || shown.text.content != nil { return .current }
+        if shown.fetchedAt != nil || hasText { return .current }
         switch shown.problem?.kind {
         case .tooLarge: return .tooLarge
         case .failing, .stale: return .failing
@@ -209,7 +213,9 @@ package struct ItemReport: Sendable, Equatable, Codable {
 
 extension ItemReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var lines = TextLayout.wrap(style.safe(title ?? "Untitled"), width: style.width).map { style.paint($0, .bold) }
+        var lines = TextLayout.wrap(style.safe(title ?? "(no title)"), width: style.width).map {
+            style.paint($0, .bold)
+        }
         lines += origin(style)
         lines.append("")
         if let note = note(style) { lines += TextLayout.wrap(note, width: style.width) + [""] }
@@ -251,7 +257,10 @@ extension ItemReport: Report {
         }
         if let deletion {
             let verb = deletion.at == nil ? "keeps it" : "captures it again"
-            lines.append("\(deletion.words); \(style.command("prsnlctl restore \(id)")) \(verb)")
+            lines.append(
+                "\(deletion.words); "
+                    + (restoredAs.map { "restored as \(style.safe($0))" }
+                        ?? "\(style.command("prsnlctl restore \(id)")) \(verb)"))
         }
         return (url.map { [style.safe($0)] } ?? [])
             + lines.compactMap(\.self).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) }
@@ -282,6 +291,8 @@ extension ItemReport: Report {
             return
                 "The server may have another text now. This is its text of \(textVersion.map(Formatting.clock) ?? "before")"
                 + reason
+        case .missing where deletion != nil, .tooLarge where deletion != nil:
+            return "Its text was not fetched before it was deleted."
         case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
         case .written: return "This is what was written here. The server has no text of it yet."
         case .pending: return "The server still works on this item, so that there is no text yet."

@@ -196,9 +196,11 @@ extension EntryReport: Report {
             fields?.lines(style).first { $0.label == label }?.paragraphs.joined(separator: " ")
         }
         return theirs.lines(style).flatMap { label, paragraphs -> [String] in
-            [
+            // What it does not set stays on the server.
+            guard let ours = text(write, label) else { return [] }
+            return [
                 "\(label), on the server: \(paragraphs.joined(separator: " "))",
-                "\(label), from here: \(text(write, label) ?? "-")",
+                "\(label), from here: \(ours)",
                 "\(label), before both: \(text(base, label) ?? Formatting.notKnown)",
             ]
         }
