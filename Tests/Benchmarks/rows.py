@@ -240,6 +240,20 @@ def first_rows(bench):
                 f"slowest of {len(times)}: {max(times):.0f} ms", median(times) <= 150)]
 
 
+def second_once(bench):
+    """Items of less than a day, some of which the server never finishes."""
+    items = 3_000
+    server = bench.enter_context(tour.DevServer(bench.fresh(), "--items", str(items), "--dialect", "C", "--seed", "1"))
+    for item in server.items()[::100]:
+        server.post("/__dev/edit", id=item["id"], status="pending")
+    setting = tour.Setting(bench.fresh(), server.url, server.token_file)
+    once(setting, items)
+    before = server.timeline_requests()
+    once(setting, items)
+    asked = server.timeline_requests() - before
+    return [Row("pages asked by a second `--once`, nothing changed", f"{asked}", "1", f"of {items // 99 + 1}", asked == 1)]
+
+
 @contextlib.contextmanager
 def daemon_on_copy(bench, items, **keys):
     """The daemon on a complete copy, when it has nothing to do."""
@@ -418,6 +432,6 @@ def day(bench):
 
 
 ALL = {
-    "pull": full_pull, "large": large_pull, "memory": memory, "first": first_rows, "poll": poll, "sweep": sweep,
+    "pull": full_pull, "large": large_pull, "memory": memory, "first": first_rows, "once": second_once, "poll": poll, "sweep": sweep,
     "idle": idle, "status": status, "commands": commands, "day": day,
 }

@@ -171,9 +171,11 @@ extension ServerState {
             case "edit":
                 let title = request.parameter("title")
                 let content = request.parameter("content")
+                let status = request.parameter("status")
                 _ = edit(id, updatesRow: true) { item in
                     if title != nil || content == nil { item.title = title ?? "Edited: \(item.title)" }
                     if let content { item.setText(content) }
+                    if let status { item.status = status }
                 }
             case "delete":
                 if let item = items.remove(id), request.parameter("cached") == "1" { cached[ByteText(id)] = item }
