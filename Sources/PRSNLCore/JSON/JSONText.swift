@@ -59,7 +59,7 @@ package enum JSONText {
             return nil
         }
         guard String(validating: json, as: UTF8.self) != nil else { return nil }
-        return json.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
+        return json.contains { $0 == 0x0A || $0 == 0x0D } ? json.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 } : json
     }
 
     /// JSON lets C1 controls and bidirectional overrides stand in strings, where a terminal would obey them. They can only

@@ -50,8 +50,8 @@ final class ItemStates {
     /// Bytes of long values among those that wait.
     private var size = 0
 
-    static let atOnce = 1_000
-    private static let mostBytes = 16 << 20
+    static let atOnce = 200
+    private static let mostBytes = 4 << 20
 
     /// - Parameter file: which has the long values.
     init(_ query: SearchQuery, of file: Connection) throws(SQLiteFailure) {

@@ -271,7 +271,7 @@ struct SearchableRow {
 ///
 /// SQLite keeps the words of a document in memory until it has all of them, with 128 bytes for each different one, and compares
 /// those that share a place in its table. So 8 MiB of different words take 300 MiB and 11 s. Of words that were chosen for it, 32 KiB
-/// take 30 ms, and 1 KiB a 1,000th of that: a text of which one piece was slow goes on in short ones.
+/// take 30 ms, and 2 KiB a 250th of that: a text of which one piece was slow goes on in short ones.
 struct DocumentPiece {
     /// The columns of the index.
     var words: [String?] = Array(repeating: nil, count: 6)
@@ -281,7 +281,7 @@ struct DocumentPiece {
 
 extension SearchableRow {
     /// Bytes of a piece, without tags. Most articles are shorter.
-    static let longestPiece = 32 << 10, shortestPiece = 1 << 10
+    static let longestPiece = 32 << 10, shortestPiece = 2 << 10
     /// What a piece has of the one before it, so that words that belong together are found together.
     private static let overlap = 512
     /// Of each text, where a piece of it has ended the process.
