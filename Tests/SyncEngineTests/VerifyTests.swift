@@ -201,7 +201,7 @@ import Testing
         let fixture = try await fixture(.cursor, 3)
         for item in DevItem.generate(count: 10_500, seed: 9) { fixture.server.add(item) }
         let report = try await fixture.withEngine { engine, _ in
-            try await engine.verify(.none, poll: {}, onPage: { _ in })
+            try await engine.verify(.none, poll: {}, onProgress: { _ in })
         }
         #expect(report.outcome == .different && report.inMotion == 10_000 && report.skipped == 1, "\(report.counted)")
         #expect(report.differences.contains { $0.reason == "more items differ than are read twice (10,000 items)" })
