@@ -164,7 +164,9 @@ extension ConfigurationKey {
         .duration(
             "stall_timeout", \.network.stallTimeout, from: "1s", to: "1h",
             "The longest time without a byte of an answer."),
-        .duration("request_timeout", \.network.totalTimeout, from: "1s", to: "1h", "The longest that one request may take, from the connection to the last byte."),
+        .duration(
+            "request_timeout", \.network.totalTimeout, from: "1s", to: "1h",
+            "The longest that one request may take, from the connection to the last byte."),
         .size(
             "max_answer_size", \.network.maximumAnswerSize, from: "64KiB", to: "1GiB",
             "A larger page, decompressed, is refused and asked for in parts. A single item may have 16 MiB, all else 1 MiB."

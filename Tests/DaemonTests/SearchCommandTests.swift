@@ -60,7 +60,8 @@ import Testing
         let unknown = try await fixture.control("search", "writer:ada", "https://example.org", "--ids")
         #expect(
             unknown.stderr.hasPrefix(
-                "prsnlctl: writer: is not a search field, and was searched as a word. Fields: after: author:"), "\(unknown)")
+                "prsnlctl: writer: is not a search field, and was searched as a word. Fields: after: author:"),
+            "\(unknown)")
         for words in [["search", "tag:bakin"], ["list", "--tag", "bakin"]] {
             let tag = try await fixture.control(words)
             #expect(tag.stderr == "prsnlctl: No item has the tag \"bakin\". Did you mean baking?\n", "\(tag)")

@@ -162,8 +162,9 @@ import Testing
             #expect(commands.contains("\n  \(command.name)  "), "\(command.name)")
             let help = try await Tool.run(program, command.name.split(separator: " ").map(String.init) + ["--help"])
             // What all have in common, the program's help has. An option of one letter stands in front: `-n, --limit N`.
-            let named = (Tool.lines(commands) + Tool.lines(help.output)).filter { $0.hasPrefix("  --") || $0.dropFirst(4).hasPrefix(", --") }.map
-            { line in
+            let named = (Tool.lines(commands) + Tool.lines(help.output)).filter {
+                $0.hasPrefix("  --") || $0.dropFirst(4).hasPrefix(", --")
+            }.map { line in
                 String(line.dropFirst(line.hasPrefix("  --") ? 2 : 6).prefix { !" [".contains($0) })
             }
             let json = help.output.contains("\nAlso --json.") ? ["--json"] : []
