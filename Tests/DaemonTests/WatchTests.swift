@@ -20,7 +20,7 @@ import Testing
         let note = try await fixture.control(["note", "-"], input: "a note for the watcher")
         #expect(note.exit == .status(0), "\(note)")
         _ = try await queue.waitForLine(containing: "a note for the watcher")
-        _ = try await status.waitForLine(containing: "The server cannot be reached")
+        _ = try await status.waitForLine(containing: "The server has been unreachable")
         try fixture.server.acceptConnections()
         #expect(try await fixture.control("ping").exit == .status(0))
         try await eventually("the queue to be empty again") {
