@@ -29,7 +29,7 @@ enum Examples {
         status | | Whether the copy is complete, and how old.
         metrics | | The metrics on stdout.
         sync | --wait | Look for new items, and say what came.
-        verify | --texts=1/7 | Compare a seventh of the texts, too.
+        verify | --texts=week/7 | Compare a seventh of the texts, too: another one each week.
         history | | When was pulled, and what came.
         ping | | How long the server takes to answer.
         net | --watch | Each change of the network.

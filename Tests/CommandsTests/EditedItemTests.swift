@@ -21,7 +21,7 @@ import Testing
 
     @Test func whatIsChangedIsTheEdit() throws {
         let original = item("Old", "Summary", ["a", "b"])
-        let text = "# a remark\n---\ntitle: New title, without marks\nsummary: \"\"\ntags: [a, \"c d\"]\n---\nrest"
+        let text = "\n---\ntitle: New title, without marks\nsummary: \"\"\ntags: [a, \"c d\"]\n---\n\n"
         #expect(
             try EditedItem(text, of: original).edit(of: original)
                 == ItemEdit(
@@ -39,6 +39,7 @@ import Testing
     }
 
     @Test(arguments: [
+        ("# half an hour's words\n", "line 1: before"), ("---\ntitle: A\n---\nmore words", "line 4: after the second"),
         ("title: A\n---\n", "line 1: before the first line of three dashes"), ("---\ntitle: A\n", "is missing"),
         ("---\nurl: x\n---", "line 2: url cannot be edited"), ("---\ntitle: \"A\n---", "line 2: the quotation marks"),
         ("---\ntitle: A\ntitle: B\n---", "line 3: title is there twice"), ("---\nno colon\n---", "line 2: the colon"),

@@ -63,7 +63,25 @@ import Testing
         #expect(try await drafts.isEmpty)
     }
 
+    /// Only a line that was put there is taken away again.
+    @Test func aFirstLineThatLooksLikeARemarkIsThePersons() async throws {
+        let note = try start(["note"], by: "echo '# prsnlctl: tips' >\"$1\"")
+        #expect(try await note.waitForExit() == .status(0), "\(note.shown)")
+        #expect(try queued == [.create(NewItem(note: "# prsnlctl: tips"))])
+    }
+
     // MARK: Refused afterwards
+
+    @Test func wordsOutsideOfTheFrontMatterAreKept() async throws {
+        for place in ["cat \"$1\" - <<'END' >new; mv new \"$1\"", "cat - \"$1\" <<'END' >new; mv new \"$1\""] {
+            let edit = try start(
+                ["edit", fixture.server.items()[0].id], by: "grep -q words \"$1\" || { \(place)\nMy words\nEND\n}")
+            #expect(try await edit.waitForExit() == .status(2), "\(edit.shown)")
+            try await expectKept("My words", edit)
+            for draft in try await drafts { unlink(draft) }
+        }
+        #expect(try queued.isEmpty)
+    }
 
     @Test func aTextThatIsRefusedIsShownAgain() async throws {
         let note = try start(

@@ -64,6 +64,36 @@ import Testing
         #expect(try fixture.query("SELECT live || ' ' || deleted || ' ' || waiting FROM sync_state") == "2 1 1")
     }
 
+    /// The step to schema 13 looks for the words of what was delivered before it.
+    @Test func whatWasDeliveredBeforeKeepsItsWords() async throws {
+        try fixture.restore(schema: 12)
+        let added = [
+            ("item-4", "Untitled", "note", #"{"note":"A first line\nand more","type":"note"}"#),
+            ("item-5", "Untitled", "note", #"{"note":7}"#), ("item-6", "\u{2009}\u{FEFF}", "capture", "no JSON"),
+        ].map { id, title, kind, payload in
+            """
+            INSERT INTO item (id, created_at, title, status)
+                VALUES ('\(id)', '2026-05-02T08:00:00.000000Z', '\(title)', 'pending');
+            INSERT INTO outbox (kind, state, item_id, payload, accepted_at, ended_at, reachable_at, idempotency_key)
+                VALUES ('\(kind)', 'delivered', '\(id)', '\(payload)', '2026-05-02T08:00:00.000000Z',
+                    '2026-05-02T08:00:01.000000Z', 0.0, '\(id)');
+            """
+        }
+        do {
+            let file = try Connection(path: fixture.path, mode: .readWrite)
+            try file.execute(added.joined(separator: "\n") + "UPDATE search_state SET through = 1000;")
+        }
+        let store = try fixture.open()
+        await store.close()
+        let titles = "SELECT group_concat(coalesce(title, '-'), '|') FROM (SELECT title FROM timeline WHERE id IN"
+        #expect(try fixture.query(titles + " ('item-4', 'item-5', 'item-6') ORDER BY id)") == "A first line|7|-")
+        #expect(
+            try fixture.query("SELECT content FROM written_here WHERE item_id = 'item-4'") == "A first line\nand more")
+        #expect(
+            try fixture.query(
+                "SELECT count(*) FROM search_due WHERE row = (SELECT rowid FROM item WHERE id = 'item-4')") == "1")
+    }
+
     /// Else a step has forgotten what a new file has.
     @Test(arguments: 1..<Schema.current.version)
     func aFormerCopyGetsTheSchemaOfANewOne(version: Int) async throws {

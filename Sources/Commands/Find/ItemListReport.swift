@@ -224,7 +224,7 @@ package struct DeletionReport: Sendable, Equatable, Codable {
     /// `deleted 2026-11-25 04:05 here (#12)`
     var words: String {
         let number = entry.map { " (#\($0))" } ?? ""
-        return at.map { "deleted \(Formatting.clock($0)) \(by)\(number)" } ?? "waits to be deleted\(number)"
+        return at.map { "deleted \(Formatting.time($0)) \(by)\(number)" } ?? "waits to be deleted\(number)"
     }
 }
 

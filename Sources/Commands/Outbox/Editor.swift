@@ -10,8 +10,9 @@ struct Editor {
     private let text: String
     private let command: String
     private let context: CommandContext
-    /// Stands above a text that is shown again.
     private static let remark = "# prsnlctl: "
+    /// Whether a remark stands above the text, because it is shown again.
+    private var hasRemark = false
 
     /// - Parameter read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
     /// - Returns: `nil` where nothing was written.
@@ -24,7 +25,7 @@ struct Editor {
             let user = UserDatabase.user(geteuid())
             throw failure("No editor is started, because \(user) could use it to read this terminal")
         }
-        let editor = try Editor(text, context)
+        var editor = try Editor(text, context)
         do throws(UserFacingError) {
             var shown = text
             while true {
@@ -46,6 +47,7 @@ struct Editor {
                     context.say("\(error.message) The editor shows it again.")
                     shown = saved
                     try editor.put("\(remark)\(error.message.replacing("\n", with: " "))\n\(saved)")
+                    editor.hasRemark = true
                 }
             }
         } catch { throw editor.kept(error) }
@@ -83,7 +85,8 @@ struct Editor {
 
     private func saved() throws(UserFacingError) -> String {
         let saved = try WholeFile.text(of: path) ?? ""
-        return saved.hasPrefix(Self.remark) ? String(saved.drop { $0 != "\n" }.dropFirst()) : saved
+        guard hasRemark, saved.hasPrefix(Self.remark) else { return saved }
+        return String(saved.drop { $0 != "\n" }.dropFirst())
     }
 
     /// Another file in its place: where the disk is full, what was written before is still there.
@@ -132,23 +135,23 @@ struct EditedItem: Equatable {
     }
 
     /// - Parameter original: has what the text leaves out. An empty text changes nothing.
-    /// - Throws: `usage`, with the line that cannot be read.
+    /// - Throws: `usage`, with the line that cannot be read. No line is read past: a person has written it.
     init(_ text: String, of original: EditedItem) throws(UserFacingError) {
         self = original
-        if text.split(whereSeparator: \.isNewline).allSatisfy({ $0.allSatisfy(\.isWhitespace) || $0.first == "#" }) {
-            return
-        }
+        if text.allSatisfy(\.isWhitespace) { return }
         var isInside = false
+        var isOver = false
         var isInTags = false
         var seen: Set<String> = []
         for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            if line.allSatisfy(\.isWhitespace) || !isInside && line.first == "#" { continue }
+            if line.allSatisfy(\.isWhitespace) { continue }
+            let words = line.drop(while: \.isWhitespace)
+            guard !isOver else { throw Self.failure(number, "after the second line of three dashes stands \(words)") }
             if line == "---" {
-                if isInside { return }
+                isOver = isInside
                 isInside = true
                 continue
             }
-            let words = line.drop(while: \.isWhitespace)
             guard isInside else { throw Self.failure(number, "before the first line of three dashes stands \(words)") }
             if isInTags, words.first == "-" {
                 tags.append(try Self.value(words.dropFirst(), number))
@@ -166,7 +169,7 @@ struct EditedItem: Equatable {
             default: throw Self.failure(number, "\(name) cannot be edited; title, summary and tags can")
             }
         }
-        throw Self.failure(nil, "the second line of three dashes is missing")
+        guard isOver else { throw Self.failure(nil, "the second line of three dashes is missing") }
     }
 
     /// What changes `original` into this.

@@ -14,7 +14,7 @@ enum TagCommand {
             CommandOption(
                 "--rename", nil, "`tag --rename OLD NEW`: on all items that have the tag; asks first, on a terminal."),
             CommandOption("--dry-run", nil, "List the items whose tags would change, and change nothing."),
-            CommandOption("--yes", nil, "Do not ask. Without a terminal nothing is asked anyway."),
+            CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."),
             .wait,
         ], asks: [TallyRequest.self, DeliveryRequest.self], run: run)
 

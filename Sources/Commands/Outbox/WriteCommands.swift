@@ -154,7 +154,7 @@ enum DeleteCommand {
         "delete", or: ["rm"], "Delete items on the server; asks first, on a terminal. `-` reads ids from stdin.",
         operands: .some("ID"),
         options: [
-            CommandOption("--yes", nil, "Do not ask. Without a terminal nothing is asked anyway."), .wait,
+            CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,
         ], asks: WriteFlow.requests, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode

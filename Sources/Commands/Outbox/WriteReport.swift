@@ -162,13 +162,23 @@ extension WriteReport: Report {
     ///
     /// - Parameter names: what the person called each write, where there are several.
     package func refusals(_ style: TextStyle, names: [String]) -> String {
-        zip(writes, names).map { write, name in
-            guard write.outcome == .refused, let error = write.error else { return "" }
+        // What holds for many is said once.
+        var groups: [(error: UserFacingError, names: [String])] = []
+        for (write, name) in zip(writes, names) {
+            guard write.outcome == .refused, let error = write.error else { continue }
+            if let group = groups.firstIndex(where: { $0.error == error }) {
+                groups[group].names.append(name)
+            } else {
+                groups.append((error, [name]))
+            }
+        }
+        return groups.map { error, names in
             var report = FailureReport(error)
             if writes.count > 1 {
-                report.error.message = "\(name): \(error.message)"
+                let more = names.count > 3 ? " and \(Formatting.count(names.count - 3)) more" : ""
+                report.error.message = "\(names.prefix(3).joined(separator: ", "))\(more): \(error.message)"
                 // The others were.
-                report.error.consequence = "This one was not queued."
+                report.error.consequence = "\(names.count == 1 ? "This one was" : "These were") not queued."
             }
             return report.text(program: "prsnlctl", style)
         }.joined()

@@ -153,7 +153,7 @@ package struct StatusReport: ControlReply {
         package enum State: String, Sendable, Codable {
             /// It does not run, and closed the copy when it ended.
             case stopped
-            /// systemd has given up, or it ended without closing the copy.
+            /// systemd has given up, or it was killed or has crashed.
             case failed
             /// It runs and does not answer in time.
             case notResponding = "not_responding"

@@ -108,7 +108,8 @@ extension APIError: UserFacing {
         switch purpose {
         case .login: return "No login was made."
         case .session: return nil
-        case .read: return "The copy stays as it is."
+        // Other questions could change nothing.
+        case .read: return endpoint == "GET /api/timeline" ? "The copy stays as it is." : nil
         case .write: return consequenceForWrite
         }
     }

@@ -11,7 +11,8 @@ enum WrittenHere {
         ) STRICT;
         CREATE TRIGGER written_here_arrived AFTER DELETE ON local_item WHEN old.delivered_at IS NOT NULL BEGIN
             INSERT OR REPLACE INTO written_here
-                SELECT id, old.title, iif(content IS NULL, old.content, NULL) FROM item WHERE id = old.id;
+                SELECT id, old.title, iif(content IS NULL, old.content, NULL) FROM item
+                WHERE id = old.id AND coalesce(old.title, old.content) IS NOT NULL;
             \(SearchTables.mark("(SELECT rowid FROM item WHERE id = old.id)"))
         END;
         CREATE TRIGGER written_here_has_text AFTER INSERT ON item_body WHEN new.content IS NOT NULL BEGIN
@@ -25,7 +26,7 @@ enum WrittenHere {
         """
         INSERT INTO written_here
             SELECT item_id, coalesce(made.title, substr(note, 1, instr(substr(note, 1, 100) || char(10), char(10)) - 1)), note
-            FROM (SELECT item_id, outbox.title, iif(json_valid(payload), json_extract(payload, '$.note'), NULL) AS note,
+            FROM (SELECT item_id, outbox.title, CAST(iif(json_valid(payload), json_extract(payload, '$.note'), NULL) AS TEXT) AS note,
                     max(outbox.id)
                 FROM outbox JOIN item ON item.id = item_id AND item.content IS NULL
                 WHERE kind IN ('capture', 'note') AND state = 'delivered' GROUP BY item_id) AS made
@@ -38,7 +39,11 @@ enum WrittenHere {
     /// For a reader of a file that has no such table.
     static let noTable = "CREATE TEMP TABLE written_here (item_id TEXT, title TEXT, content TEXT)"
 
-    private static let trimmed = "trim(item.title, char(9, 10, 11, 12, 13, 32, 160, 8195, 8203, 12288))"
+    /// Unicode's White_Space (PropList.txt), and the two characters without a width.
+    private static let blanks: [Int] =
+        Array(0x09...0x0D) + [0x20, 0x85, 0xA0, 0x1680] + Array(0x2000...0x200B)
+        + [0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF]
+    private static let trimmed = "trim(item.title, char(\(blanks.map(String.init).joined(separator: ", "))))"
 
     /// The title that people see of a row of `item`. A placeholder of a server that still works on the item is no title, and
     /// neither is white space: then it is what was written here.

@@ -99,7 +99,10 @@ struct Puller: Sendable {
         guard let now = identity.client.serverTime else { return }
         var from = Self.pendingFrom(coverage, now: now, readAt: { serverTime(of: $0, ahead) })
         if let read = coverage.intervals.last.flatMap({ serverTime(of: $0.readAt, ahead) }) {
-            from = max(from, read.advanced(by: now.duration(since: read) * -Self.patience))
+            // One that was pending for long is looked at now and then, not at a restart a moment later.
+            let since = now.duration(since: read)
+            let draw = since < .seconds(60) ? 1 : 16 / Int(1 + now.written.microseconds.magnitude / 7 % 16)
+            from = max(from, read.advanced(by: since * -Self.patience * draw))
         }
         for _ in 0..<Self.mostPendingPages {
             let places = try await SyncFailure.from(try await store.pending(from: from, before: ServerTime(top)))
