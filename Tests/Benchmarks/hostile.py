@@ -266,4 +266,24 @@ def hostile(bench):
     return [suffer(bench, attack) for attack in attacks()]
 
 
-ALL = {"hostile": hostile}
+def endless_verify(bench):
+    """A list that has no end any more when the copy of its three items is compared with it."""
+    directory = bench.fresh()
+    few = [item(number) for number in (1, 2, 3)]
+    attack = Attack("a list without an end", lambda _: page(few, more=False))
+    with Server(attack) as server:
+        setting = tour.Setting(directory, server.url, token(os.path.join(directory, "key")))
+        with setting.daemon() as daemon:
+            tour.wait_until(lambda: setting.live() == len(few), "the copy")
+            attack.page = endless()
+            pages = attack.answers
+            watch = MemoryWatch(daemon.process.pid)
+            code, _, _ = setting.control("verify", seconds=900)
+            watch.end()
+    return [Row(
+        "`prsnlctl verify` against a list without an end", f"anonymous {mebibytes(watch.anonymous)}", "≤ 24 MiB, and it ends",
+        f"RSS {mebibytes(watch.resident)}, {attack.answers - pages:,} pages, exit code {code}",
+        code == 1 and watch.anonymous <= 24 * MEBIBYTE)]
+
+
+ALL = {"hostile": hostile, "verify-endless": endless_verify}

@@ -92,6 +92,19 @@ import Testing
         #expect(report.exitCode == .error)
     }
 
+    @Test func oneReasonForManyRefusalsIsSaidOnce() {
+        let one = UserFacingError(.writeInvalid, "The tag was refused.", consequence: "Nothing was queued.")
+        let other = UserFacingError(.itemUnknown, "There is no such item.", consequence: "Nothing was queued.")
+        let report = WriteReport(
+            (0..<168).map { .refused($0 == 7 ? other : one) }, source: .daemon, sending: .whenReachable)
+        let text = report.refusals(style(), names: (0..<168).map { "item-\($0)" })
+        #expect(
+            text.hasPrefix(
+                "prsnlctl: item-0, item-1, item-2 and 164 more: The tag was refused.\n  These were not queued.\n"))
+        #expect(text.contains("prsnlctl: item-7: There is no such item.\n  This one was not queued.\n"))
+        #expect(text.ranges(of: "prsnlctl: ").count == 2, "\(text)")
+    }
+
     @Test func theQueueShowsWhatWaitsAndHowMuchMoreThereIs() {
         var waiting = Samples.entry(7)
         waiting.nextAttemptAt = Samples.time("2026-11-21T04:08:14.5Z")
