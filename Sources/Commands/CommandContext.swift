@@ -189,6 +189,10 @@ struct CommandContext: Sendable {
     ///
     /// - Throws: `daemon_elsewhere` where it listens at another socket than `--socket`, else as `ControlClient`.
     func reach(timeout: Duration = .seconds(5)) throws(UserFacingError) -> ControlClient {
+        try reach(timeout, tries: 20)
+    }
+
+    private func reach(_ timeout: Duration, tries: Int) throws(UserFacingError) -> ControlClient {
         do throws(UserFacingError) { return try ControlClient(path: paths.controlSocket, timeout: timeout) } catch {
             guard error.code == .daemonNotRunning, let holder else { throw error }
             let name = ProcessName.text(holder.process)
@@ -197,6 +201,8 @@ struct CommandContext: Sendable {
                 let found = try ControlClient(path: holder.socket ?? "/", timeout: timeout, announced: announced)
                 if !isSocketGiven { return found }
             } catch {
+                // One that starts or stops has the lock, and for a moment no socket.
+                if tries > 1, usleep(100_000) == 0 { return try reach(timeout, tries: tries - 1) }
                 throw UserFacingError(
                     error.code, "No daemon listens at \(paths.controlSocket), and \(name) holds the copy.",
                     recoverySuggestion: "If it is the daemon and stays so, restart it: it makes its socket again.",
