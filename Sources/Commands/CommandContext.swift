@@ -185,6 +185,13 @@ struct CommandContext: Sendable {
         DatabaseLock.holder(database: paths.database).flatMap { ProcessName.of($0.process) == "prsnlctl" ? nil : $0 }
     }
 
+    /// The program that holds SQLite's write lock of the copy for longer than an instant, and is not the daemon.
+    var otherWriter: String? {
+        func writer() -> Int32? { DatabaseLock.otherWriter(database: paths.database) }
+        guard let process = writer(), usleep(100_000) == 0, writer() == process else { return nil }
+        return ProcessName.text(process)
+    }
+
     /// The daemon at the socket that is configured. Where none listens there, as without XDG_RUNTIME_DIR, the one that holds the copy.
     ///
     /// - Throws: `daemon_elsewhere` where it listens at another socket than `--socket`, else as `ControlClient`.
@@ -194,7 +201,13 @@ struct CommandContext: Sendable {
 
     private func reach(_ timeout: Duration, tries: Int) throws(UserFacingError) -> ControlClient {
         do throws(UserFacingError) { return try ControlClient(path: paths.controlSocket, timeout: timeout) } catch {
-            guard error.code == .daemonNotRunning, let holder else { throw error }
+            // A folder on the way there may be closed to this user, as that of root's home is once root is given up.
+            let isClosed = error.code == .controlRefused && !isSocketGiven
+            guard error.code == .daemonNotRunning || isClosed else { throw error }
+            guard let holder else {
+                throw isClosed ? UserFacingError(.daemonNotRunning, "No daemon works on \(paths.database).") : error
+            }
+            if isClosed, holder.socket == nil { throw error }
             let name = ProcessName.text(holder.process)
             do throws(UserFacingError) {
                 let announced = (database: paths.database, process: holder.process)

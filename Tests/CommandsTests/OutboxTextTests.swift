@@ -59,7 +59,7 @@ import Testing
                 + "will be sent when the server is reachable)\n")
         #expect(waited.exitCode == .notDelivered)
         let held = report(.queued, waited: true, sending: .inTurn) { $0.awaitsDecision = 11 }
-        #expect(held.text(style()) == "queued #12 (on disk, not delivered yet; waits for a decision about #11)\n")
+        #expect(held.text(style()) == "queued #12 (on disk, not delivered yet; waits for your decision about #11)\n")
         #expect(report(.unknown, waited: true).exitCode == .notDelivered)
         #expect(report(.dropped, waited: true).exitCode == .notDelivered)
     }

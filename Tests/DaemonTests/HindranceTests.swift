@@ -102,11 +102,11 @@ import Testing
         let daemon = try await fixture.startReady()
         #expect(try await fixture.control("edit", item, "--title", "One", "--wait=20s").exit == .status(4))
         let second = try await fixture.control("edit", item, "--summary", "Two", "--wait=1s")
-        #expect(second.stdout.contains("waits for a decision about #1"), "\(second)")
+        #expect(second.stdout.contains("waits for your decision about #1"), "\(second)")
         for arguments in [["queue"], ["queue", "show", "2"]] {
             let ended = try fixture.startControl(arguments)
             _ = try await ended.waitForExit()
-            #expect(ended.stdout.contains("waits for a decision about #1"), "\(ended.stdout)")
+            #expect(ended.stdout.contains("waits for your decision about #1"), "\(ended.stdout)")
         }
         #expect(try await daemon.terminate() == .status(0))
     }

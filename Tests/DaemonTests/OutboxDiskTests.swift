@@ -205,6 +205,8 @@ import Testing
         let writer = try await ForeignWriter(fixture.database, fixture.folder)
         let note = try fixture.startControl(["note", "a text"])
         let line = try await note.waitForErrorLine(containing: "holds the write lock of \(fixture.database)")
+        let status = try await fixture.control("status")
+        #expect(status.stderr.contains("holds the write lock of \(fixture.database)"), "\(status)")
         #expect(line.contains("process \(writer.processID) (sqlite3)"), "\(line)")
         #expect(note.pollExit() == nil)
         // A daemon that has waited for five seconds refuses once: the command goes on.

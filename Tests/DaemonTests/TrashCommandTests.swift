@@ -99,6 +99,21 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// Both writes of the command.
+    @Test func undoTakesARestoredItemBackWithItsSummary() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        fixture.server.edit(item.id) { $0.summary = "Why it matters" }
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
+        #expect(try await fixture.control("delete", item.id, "--wait").exit == .status(0))
+        #expect(try await daemon.terminate() == .status(0))
+        #expect(try await fixture.control("restore", item.id).exit == .status(0))
+        let undo = try await fixture.control("undo")
+        #expect(undo.exit == .status(0) && undo.stdout.contains("#2") && undo.stdout.contains("#3"), "\(undo)")
+        #expect(try await fixture.control("queue").stdout.contains("The queue is empty."))
+    }
+
     /// Its text was another one by then.
     @Test func anOutdatedTextOfADeletedItemIsSaidToBe() async throws {
         let fixture = try DaemonFixture(items: DevItem.generate(count: 4)) {

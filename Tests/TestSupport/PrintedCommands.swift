@@ -28,6 +28,7 @@ package enum PrintedCommands {
     package static func words(of lines: [String]) async throws -> [[[String]]?] {
         let functions = programs.map { "\($0)() { say \($0) \"$@\"; }" }.joined(separator: "\n")
         let script = """
+            : >7
             exec 3>&1 1>/dev/null 2>/dev/null </dev/null
             PATH=
             say() { for word; do printf '%s\\001' "$word"; done >&3; printf '\\002' >&3; }

@@ -101,10 +101,14 @@ struct Editor {
         let isUntouched = (try? saved()).map { $0.isEmpty || $0 == text } ?? false
         if isUntouched { unlink(path) }
         guard !isUntouched, access(path, F_OK) == 0 else { return error }
+        // The file can be given to the command as it is. Where the disk is full, the remark stays in it.
+        if hasRemark, let saved = try? saved() { _ = WholeFile.replace(path, by: saved) }
         return UserFacingError(
             error.code, error.message,
             consequence: "\(error.consequence ?? WritesRequest.refused) What was written is in \(path).",
-            recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand, cause: error.cause)
+            recoverySuggestion: error.recoverySuggestion,
+            nextCommand: text.isEmpty && error.code != .writeInvalid ? "prsnlctl note - < \(path)" : nil,
+            cause: error.cause)
     }
 
     private static func failure(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {

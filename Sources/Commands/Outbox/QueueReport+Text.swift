@@ -145,7 +145,7 @@ extension QueueReport.Entry {
     fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
 
     fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
-        if let awaitsDecision { return "waits for a decision about #\(awaitsDecision)" }
+        if let awaitsDecision { return "waits for your decision about #\(awaitsDecision)" }
         if let behind { return "waits for #\(behind)" }
         if let supersededBy { return "replaced by #\(supersededBy)" }
         if let endedAt { return "ended \(Formatting.duration(now.duration(since: endedAt))) ago" }

@@ -25,7 +25,7 @@ enum RestoreCommand {
         let waiting = deleted.filter { $0.deletion?.at == nil }
         if !waiting.isEmpty { try takeBack(waiting, context, isAll: waiting.count == deleted.count) }
         var writes: [WriteRequest] = []
-        var restored: [ShownItem] = []
+        var names: [String] = []
         let dialect = try reader.summary().server.dialect
         for item in deleted where item.deletion?.at != nil {
             let (key, known) = try key(of: item, reader)
@@ -37,8 +37,15 @@ enum RestoreCommand {
             var made = try again(item)
             if arguments.has("--no-tags") { made.tags = [] }
             try check(made, of: item, dialect)
-            writes.append(WriteRequest(.create(made), key: key ?? .make(at: TimeSource.system.now())))
-            restored.append(item)
+            let own = key ?? .make(at: TimeSource.system.now())
+            writes.append(WriteRequest(.create(made), key: own))
+            names.append(item.item.id)
+            // A server takes no summary with a new item: it follows, as an edit.
+            if let summary = item.item.summary, !summary.isEmpty {
+                let edit = WriteDraft.edit(item: "key:\(own.text)", ItemEdit(summary: summary))
+                writes.append(WriteRequest(edit, key: RequestKey("\(own.text)-s")))
+                names.append("the summary of \(item.item.id)")
+            }
             if item.isOutdated {
                 context.say(
                     "\(OutboxWords.shortID(item.item.id)): the server had another text of it when it was deleted; this is an older one"
@@ -46,25 +53,9 @@ enum RestoreCommand {
             }
         }
         guard !writes.isEmpty else { return .fine }
-        let edits = try summaries(of: restored, writes, context)
-        let names = restored.map(\.item.id)
-        let code = try WriteFlow.run(context, arguments, writes + edits.map(\.edit), names: names + edits.map(\.name))
+        let code = try WriteFlow.run(context, arguments, writes, names: names)
         if code != .error { context.say("A restored item gets another id and today's date.") }
         return code
-    }
-
-    /// A server takes no summary with a new item: it follows, as an edit. The creations are asked for once more with it, and their
-    /// keys make them the same.
-    private static func summaries(
-        of items: [ShownItem], _ creations: [WriteRequest], _ context: CommandContext
-    ) throws(UserFacingError) -> [(edit: WriteRequest, name: String)] {
-        var client = RequestClient(context)
-        let made = try WriteFlow.journal(WritesRequest(creations), &client).writes
-        return zip(zip(items.map(\.item), creations), made).compactMap { sent, write in
-            guard let summary = sent.0.summary, !summary.isEmpty, let id = write.itemID else { return nil }
-            let key = sent.1.key.flatMap { RequestKey("\($0.text)-s") }
-            return (WriteRequest(.edit(item: id, ItemEdit(summary: summary)), key: key), "the summary of \(sent.0.id)")
-        }
     }
 
     /// Nothing is captured again where the item is still there.

@@ -30,16 +30,16 @@ enum CaptureCommand {
         for option in ["--title", "--note"] where urls.count > 1 && arguments.has(option) {
             throw arguments.failure("\(option) belongs to one URL")
         }
-        var note = arguments.value("--note")
-        if let text = note { note = try TextInput.read(text, field: "note") }
         let tags = TagWords.lowered(arguments.values("--tag"), context)
-        let drafts = urls.map { url in
-            WriteDraft.create(
+        func draft(_ url: String, _ note: String?) -> WriteDraft {
+            .create(
                 NewItem(
                     url: url, title: arguments.value("--title"), note: note, tags: tags,
                     type: arguments.value("--type"), summarize: arguments.has("--summarize")))
         }
-        return try WriteFlow.run(context, arguments, drafts, names: urls)
+        var note = arguments.value("--note")
+        if let text = note { note = try TextInput.read(text, "note", context, arguments) { draft(urls[0], $0) } }
+        return try WriteFlow.run(context, arguments, urls.map { draft($0, note) }, names: urls)
     }
 
     /// What belongs to one item cannot be meant for many.
@@ -68,12 +68,11 @@ enum NoteCommand {
             .create(NewItem(title: arguments.value("--title"), note: text, tags: tags))
         }
         guard words.isEmpty, isatty(STDIN_FILENO) == 1 else {
-            let text = try TextInput.read(words.isEmpty ? "-" : words.joined(separator: " "), field: "note")
+            let given = words.isEmpty ? "-" : words.joined(separator: " ")
+            let text = try TextInput.read(given, "note", context, arguments, for: draft)
             return try WriteFlow.run(context, arguments, [draft(text)], names: ["note"])
         }
-        // What no text can cure is said before the editor opens.
-        _ = try WaitOption(arguments)
-        _ = try draft("x").checked(dialect: TagWords.dialect(context))
+        try TextInput.judge(context, arguments, draft)
         let code = try Editor.write("", context, arguments, name: "note") { text in
             text.allSatisfy(\.isWhitespace) ? nil : draft(text)
         }
@@ -105,13 +104,10 @@ enum EditCommand {
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
         var edit = ItemEdit(
-            title: arguments.value("--title"),
+            title: arguments.value("--title"), summary: arguments.value("--summary"),
             tagChange: TagChange(
                 added: TagWords.lowered(arguments.values("--add-tag"), context),
                 removed: TagWords.lowered(arguments.values("--remove-tag"), context)))
-        if let summary = arguments.value("--summary") {
-            edit.summary = try TextInput.read(summary, field: "summary")
-        }
         if arguments.has("--tag") { edit.tags = TagWords.lowered(arguments.values("--tag"), context) }
         if arguments.has("--no-tags") {
             if edit.tags != nil { throw arguments.failure("--tag and --no-tags exclude each other") }
@@ -139,6 +135,15 @@ enum EditCommand {
         let items = try NamedItems.ids(arguments)
         if items.count > 1, edit.title != nil || edit.summary != nil {
             throw arguments.failure("--title and --summary belong to one item")
+        }
+        if edit.summary == "-", let id = items.first {
+            _ = try StoreReader(path: context.paths.database).itemToChange(id)
+            let given = edit
+            edit.summary = try TextInput.read("-", "summary", context, arguments) { text in
+                var edit = given
+                edit.summary = text
+                return .edit(item: id, edit)
+            }
         }
         let code = try WriteFlow.run(context, arguments, items.map { .edit(item: $0, edit) }, names: items)
         if let tags = edit.tags, code != .error, context.isText {
@@ -233,7 +238,8 @@ enum NamedItems {
     /// One id a line: a title beside it has words that may be the beginnings of other ids.
     private static func piped(_ arguments: ParsedArguments) throws(UserFacingError) -> [String] {
         var ids: [String] = []
-        for (number, line) in try TextInput.read("-", field: "ids").split(whereSeparator: \.isNewline).enumerated() {
+        let given = try TextInput.all(of: STDIN_FILENO, "ids: the text from stdin")
+        for (number, line) in given.split(whereSeparator: \.isNewline).enumerated() {
             let words = line.split(whereSeparator: \.isWhitespace)
             guard words.count < 2 else {
                 throw arguments.failure(
@@ -385,9 +391,23 @@ struct WaitOption {
 
 /// Text that a person pipes in where a command takes `-`.
 enum TextInput {
-    /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8.
-    static func read(_ text: String, field: String) throws(UserFacingError) -> String {
-        text == "-" ? try all(of: STDIN_FILENO, "\(field): the text from stdin") : text
+    /// - Parameter draft: what is written with a text.
+    /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8; what `judge` throws.
+    static func read(
+        _ text: String, _ field: String, _ context: CommandContext, _ arguments: ParsedArguments,
+        for draft: (String) -> WriteDraft
+    ) throws(UserFacingError) -> String {
+        guard text == "-" else { return text }
+        try judge(context, arguments, draft)
+        return try all(of: STDIN_FILENO, "\(field): the text from stdin")
+    }
+
+    /// Says what no text can cure, before a person writes one.
+    static func judge(
+        _ context: CommandContext, _ arguments: ParsedArguments, _ draft: (String) -> WriteDraft
+    ) throws(UserFacingError) {
+        _ = try WaitOption(arguments)
+        _ = try draft("x").checked(dialect: TagWords.dialect(context))
     }
 
     /// - Parameter code: an `errno` of read(2).

@@ -213,7 +213,7 @@ extension WriteReport: Report {
             if write.error != nil { parts.append(reason(write, style).withoutFullStop) }
         }
         if let parked = write.awaitsDecision {
-            parts.append("waits for a decision about #\(parked)")
+            parts.append("waits for your decision about #\(parked)")
         } else if let behind = write.behind {
             parts.append("waits for #\(behind)")
         }

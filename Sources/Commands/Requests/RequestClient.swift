@@ -172,13 +172,8 @@ extension RequestClient {
             let patience = Formatting.duration(Self.writePatience)
             context.say("\(writer) holds the write lock of \(context.paths.database); trying for \(patience)")
         }
-        // Before it is waited for. Most hold it for an instant only.
-        let path = context.paths.database
-        if let writer = DatabaseLock.otherWriter(database: path), usleep(Self.pause) == 0,
-            DatabaseLock.otherWriter(database: path) == writer
-        {
-            tell(ProcessName.text(writer))
-        }
+        // Before it is waited for.
+        tell(context.otherWriter)
         while true {
             do throws(UserFacingError) {
                 return .answered(try ask(request))

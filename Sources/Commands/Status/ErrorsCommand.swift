@@ -16,7 +16,9 @@ enum ErrorsCommand {
             guard let code = ErrorCode(rawValue: name.lowercased()) else {
                 let near = EditDistance.nearest(to: name, among: ErrorCode.allCases.map(\.rawValue))
                 let word = SafeText.harmless(String(name.prefix(40)))
-                throw arguments.failure("\(word) is not a code" + (near.map { "; did you mean \($0)?" } ?? ""))
+                throw UserFacingError(
+                    .usage, "\(word) is not a code" + (near.map { "; did you mean \($0)?" } ?? "."),
+                    recoverySuggestion: "`prsnlctl errors` shows the codes of what went wrong; docs/errors.md has all.")
             }
             try context.write(CodeReport(code))
             return .fine
@@ -34,7 +36,7 @@ package struct CodeReport: Report {
     package var error: UserFacingError
 
     package init(_ code: ErrorCode) {
-        error = UserFacingError(code, Self.section(of: code) ?? "\(code.traits.heading.rawValue).")
+        error = UserFacingError(code, Self.section(of: code) ?? "docs/errors.md describes it.")
     }
 
     package func text(_ style: TextStyle) -> String {

@@ -283,7 +283,9 @@ extension StatusReport: Report {
             let left = search.progress?.remaining.map { "about \(Formatting.duration($0))" } ?? "a moment"
             return ["\(count) to be indexed; this takes \(left)"]
         case false: return ["\(count) cannot be found; search_index = no"]
-        case nil: return ["\(count) cannot be found until the daemon has indexed them"]
+        case nil:
+            let them = search.notIndexed == 1 ? "it" : "them"
+            return ["\(count) cannot be found until the daemon has indexed \(them)"]
         }
     }
 

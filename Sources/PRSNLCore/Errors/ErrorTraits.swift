@@ -93,7 +93,7 @@ package struct ErrorTraits: Sendable {
         .needsLogin: ErrorTraits(
             heading: .login, [.needsPerson, .stopsEverything],
             """
-            Log in with `prsnlctl login`. An API key in api_key_file must be removed first.
+            Log in with `prsnlctl login`, or put an API key into the file of api_key_file. Only one of the two may be set.
             """, command: "prsnlctl login"),
         .loginExpired: ErrorTraits(
             heading: .login, [.needsPerson, .stopsEverything],

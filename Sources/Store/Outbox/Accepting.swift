@@ -72,11 +72,19 @@ extension OutboxWriter {
         switch draft {
         case .create(let item): return try create(item, key: key)
         case .edit(let prefix, let edit):
-            let item = try ItemPrefix(connection: connection).resolve(prefix)
+            let item = try made(by: prefix) ?? ItemPrefix(connection: connection).resolve(prefix)
             return try self.edit(item, edit, key: key)
         case .delete(let prefix):
             return try delete(try ItemPrefix(connection: connection, isForDeletion: true).resolve(prefix), key: key)
         }
+    }
+
+    /// The item that a creation has made, by that one's key: `key:KEY`. So an edit can go along with it in one transaction.
+    private func made(by name: String) throws(SQLiteFailure) -> String? {
+        guard name.hasPrefix("key:") else { return nil }
+        return try connection.cached(
+            "SELECT item_id FROM outbox WHERE request_key = ? AND kind IN ('capture', 'note')"
+        ).bind(String(name.dropFirst(4))).first { $0.text(0) } ?? nil
     }
 
     private mutating func create(

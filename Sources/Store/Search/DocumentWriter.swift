@@ -218,7 +218,7 @@ struct SearchableRow {
         WHERE \(isShown)
         """
     }
-    /// Longer tags than these are no words of a person, and each would be a row.
+    /// Longer tags than these are no words of a person, and each would be a row. Lists leave them out: many such take all memory.
     static let listedTags = "CASE WHEN length(\(ShownRow.tags)) <= \(16 << 10) THEN \(ShownRow.tags) END"
 
     var createdAt: String

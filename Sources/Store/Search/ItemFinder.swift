@@ -12,7 +12,7 @@ struct ItemFinder {
     private var seen: Set<Int> = []
 
     private static let columns =
-        "\(ShownRow.type), \(ShownRow.title), \(ShownRow.url), \(ShownRow.tags), \(ShownRow.pending)"
+        "\(ShownRow.type), \(ShownRow.title), \(ShownRow.url), \(SearchableRow.listedTags), \(ShownRow.pending)"
 
     /// - Parameter byIndex: Whether the index serves lists.
     init(_ connection: Connection, _ filter: ItemFilter, byIndex: Bool, limit: Int) {

@@ -247,7 +247,7 @@ package struct SearchQuery: Sendable, Equatable {
             guard let state = ItemFilter.State(rawValue: part.text.lowercased()) else {
                 let states = ItemFilter.State.allCases.map { "is:\($0.rawValue)" }.joined(separator: ", ")
                 throw UserFacingError(
-                    .usage, "\(SafeText.harmless(String(part.whole.prefix(40)))) is not a search condition. Use \(states).")
+                    .usage, "\"\(SafeText.harmless(String(part.whole.prefix(40))))\" is no condition. Use \(states).")
             }
             return condition(.state(state))
         default:
