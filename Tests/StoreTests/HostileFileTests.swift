@@ -19,6 +19,18 @@ import Testing
         return try errorCode { try read(try StoreReader(path: fixture.path, patience: .milliseconds(500))) }
     }
 
+    /// A server may say up to a mebibyte of an item.
+    @Test func aListLeavesOutTagsThatTakeAllMemory() async throws {
+        let fixture = StoreFixture()
+        let store = try fixture.open()
+        var items = [StoreFixture.item(1), StoreFixture.item(2)]
+        items[1].tags = Tags.json((0..<1_000).map { "a tag of many letters \($0)" })
+        try await store.commit(StoreFixture.page(items))
+        await store.close()
+        let listed = try StoreReader(path: fixture.path).list(ItemFilter(), limit: 10).items
+        #expect(listed.map(\.tags) == [nil, #"["a","b"]"#])
+    }
+
     @Test(arguments: ["copy", "coverage", "recurring_error", "outbox"])
     func aViewInThePlaceOfATableIsRefused(table: String) async throws {
         let code = try await code(
