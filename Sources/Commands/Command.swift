@@ -41,9 +41,7 @@ extension Command {
                 do throws(UserFacingError) { return try run(context, arguments) } catch {
                     let isVague = error.recoverySuggestion == ErrorCode.usage.recoverySuggestion
                     guard isVague, let help = arguments.failure("").nextCommand else { throw error }
-                    throw UserFacingError(
-                        .usage, error.message, consequence: error.consequence, recoverySuggestion: "See \(help).",
-                        nextCommand: help)
+                    throw error.with(suggestion: "See \(help).", next: help)
                 }
             })
     }

@@ -99,10 +99,8 @@ extension AccountRequest {
             let new = try Store(path: context.database, allowsNetwork: command.paths.allowsNetworkFileSystem)
             await new.close()
         } catch {
-            throw UserFacingError(
-                error.code, error.message,
-                consequence: "The copy was set aside: \(aside). The daemon makes an empty one when it starts.",
-                recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand)
+            throw error.with(
+                consequence: "The copy was set aside: \(aside). The daemon makes an empty one when it starts.")
         }
         return report
     }

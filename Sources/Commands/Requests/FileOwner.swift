@@ -46,7 +46,7 @@ enum FileOwner {
     static func become(
         ownerOfFolderOf database: String, consequence: String
     ) throws(UserFacingError) {
-        let folder = Folder.containing(database)
+        let folder = Descriptors.folder(of: database)
         if access(folder, F_OK) != 0, errno == ENOENT, let reason = make(folder) {
             throw UserFacingError(
                 .notOwner, "The folder \(folder) for the login cannot be made: \(reason).", consequence: consequence,
@@ -55,10 +55,8 @@ enum FileOwner {
         do throws(UserFacingError) {
             try become(folderOf: database, consequence)
         } catch {
-            throw UserFacingError(
-                error.code, error.message, consequence: error.consequence,
-                recoverySuggestion: "Start the daemon, or give the command as root.", nextCommand: CommandContext.sudo()
-            )
+            throw error.with(
+                suggestion: "Start the daemon, or give the command as root.", next: CommandContext.sudo())
         }
     }
 
@@ -80,7 +78,6 @@ enum FileOwner {
         return nil
     }
 
-    /// Root is root again.
     static func returnToSelf() {
         // Only what was changed by `become`, and with the rights that a root process keeps in its saved ids.
         guard geteuid() != getuid(), getuid() == 0 else { return }
@@ -92,7 +89,7 @@ enum FileOwner {
         let user = geteuid()
         guard user == 0 else {
             var folder = stat()
-            guard stat(Folder.containing(RealPath.of(database)), &folder) == 0 else {
+            guard stat(Descriptors.folder(of: RealPath.of(database)), &folder) == 0 else {
                 throw notOwner(nil, database, consequence)
             }
             if user == folder.st_uid { return }

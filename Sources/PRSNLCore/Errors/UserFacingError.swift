@@ -34,6 +34,16 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
         self.cause = cause
     }
 
+    /// The same failure, where more is known of what it means and what helps.
+    package func with(
+        consequence: String? = nil, suggestion: Advice? = nil, next: NextCommand? = nil
+    ) -> UserFacingError {
+        UserFacingError(
+            code, message, consequence: consequence ?? self.consequence,
+            recoverySuggestion: suggestion ?? recoverySuggestion, nextCommand: next ?? nextCommand, cause: cause,
+            codeName: codeName)
+    }
+
     /// The next command, where the suggestion does not name it.
     package var otherCommand: NextCommand? {
         nextCommand.flatMap { recoverySuggestion.commands.contains($0) ? nil : $0 }
