@@ -5,23 +5,21 @@ struct Schema {
 
     static let current = Schema(
         steps: [
-            Tables.all, TextTables.all, FormerSearchTables.all, KnownItems.all, TextTables.claims,
-            FormerSearchTables.inPieces, CopyMarks.all, WishTables.all, OpeningIndexes.all + SearchTables.step,
-            TagChanges.all + [FormerTexts.table], SearchTables.folding, ChangeLog.tables, WrittenHere.tables,
+            Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
+            WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
+            SearchTables.folding, ChangeLog.tables, WrittenHere.tables,
         ].map { $0.joined(separator: "\n") })
 
-    /// The first with texts.
     static let versionWithTexts = 2
     /// The first with a full-text index as it is searched now.
     static let versionWithSearch = 11
     static let versionWithFormerTexts = 10
-    /// The first that notes changes.
     static let versionWithChanges = 12
     static let versionWithWrittenHere = 13
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
     /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without
-    /// statements.
+    /// statements. Of what step 9 makes again, step 3 makes the index alone, and step 6 nothing.
     let steps: [String]
 
     var version: Int { steps.count }
@@ -35,10 +33,7 @@ struct Schema {
             // Before the tables change: ALTER TABLE looks at the views.
             for view in Views.all { try connection.execute("DROP VIEW IF EXISTS \(view.name)") }
             for step in steps.dropFirst(found) { try connection.execute(step) }
-            if found == 0 {
-                try connection.execute("DROP TABLE search_index")
-                try SearchTables.recreate(connection)
-            }
+            if found == 0 { try SearchTables.noteFolding(connection) }
             for view in Views.all { try connection.execute(view.sql) }
             try connection.execute("PRAGMA application_id = \(Self.applicationID)")
             try connection.execute("PRAGMA user_version = \(version)")
@@ -70,20 +65,8 @@ enum KnownItems {
 
 /// Step 8: what was said of an item is found by its id, also after it was delivered (`Wish`).
 enum WishTables {
-    static let all = [itemIndex, openFollowUps]
-
     /// Of all entries, not only of the open ones. An entry that ends without a new item id costs the index nothing.
-    private static let itemIndex = """
-        DROP INDEX outbox_item;
-        CREATE INDEX outbox_item ON outbox (item_id, id);
-        """
-
-    /// A creation stays unverified until its follow-up is delivered. Before, the follow-up alone knew what was asked for.
-    private static let openFollowUps = """
-        UPDATE outbox SET is_unverified = 1
-        WHERE kind IN ('capture', 'note') AND state = 'delivered' AND item_id IN
-            (SELECT item_id FROM outbox WHERE follows IS NOT NULL AND ended_at IS NULL);
-        """
+    static let all = ["DROP INDEX outbox_item;", "CREATE INDEX outbox_item ON outbox (item_id, id);"]
 }
 
 /// Step 9: what is asked of the outbox each time that it is opened, however much waits in it (`InFlightWrites`,

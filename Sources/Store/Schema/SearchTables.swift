@@ -14,7 +14,8 @@
 /// - `search_state.through`: rows of `item` above it are new and not indexed yet. So a page's new items cost nothing. NULL
 ///   until the index is begun: with `search_index = no`, a change costs nothing either.
 enum SearchTables {
-    static let step = [removal] + tables + [state(isFirst: false)]
+    static let step = [removal] + tables
+    static let index = [createIndex, configureIndex]
 
     /// Step 11: the index says by which folding it was made (`Folding`). The daemon makes another in place of one that has
     /// none, and of the one that came before.
@@ -26,8 +27,11 @@ enum SearchTables {
         for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
             try connection.execute("DROP TABLE IF EXISTS \(table)")
         }
-        let present = [createIndex, configureIndex] + tables + [state(isFirst: true)] + folding
-        try connection.execute(present.joined(separator: "\n"))
+        try connection.execute((index + tables + folding).joined(separator: "\n"))
+        try noteFolding(connection)
+    }
+
+    static func noteFolding(_ connection: Connection) throws(SQLiteFailure) {
         try connection.execute("UPDATE search_state SET folding = '\(Folding.version)'")
     }
 
@@ -53,13 +57,13 @@ enum SearchTables {
 
     /// A word in a title says more about an item than one in its text. SQLite merges parts of the index by itself while it
     /// inserts, for as long as that takes: here it is done in steps (`Store.mergeIndex`).
-    static let configureIndex = """
+    private static let configureIndex = """
         INSERT INTO search_index (search_index, rank) VALUES
             ('rank', 'bm25(10.0, 4.0, 1.0, 1.0, 8.0, 2.0)'),
             ('automerge', 0), ('crisismerge', 1000), ('usermerge', 16);
         """
 
-    /// What there was before. The words that `search_index` has go when the daemon builds it again: see `state`.
+    /// What there was before. The words that `search_index` has go when the daemon builds it again: see `folding`.
     private static let removal = """
         DROP TRIGGER IF EXISTS search_item_changed;
         DROP TRIGGER IF EXISTS search_item_removed;
@@ -71,7 +75,7 @@ enum SearchTables {
         }.joined(separator: "\n"))
         """
 
-    private static let tables = [document, piece, tag, due, itemTriggers, otherTriggers]
+    private static let tables = [document, piece, tag, due, state, itemTriggers, otherTriggers]
 
     /// AUTOINCREMENT: the number of a document that is gone is never given again, because the index still has its words.
     private static let document = """
@@ -113,23 +117,18 @@ enum SearchTables {
 
     /// One row. `size`, `stale_size`: bytes of text in the index, and those of documents that are gone. `attempt`: what is
     /// being indexed, after a process that was killed, and how often it was tried.
-    ///
-    /// - Parameter isFirst: Where there was an index before, all of it counts as stale, so that the daemon builds it again.
-    private static func state(isFirst: Bool) -> String {
-        let stale = isFirst ? "0" : "(SELECT count(*) FROM (SELECT 1 FROM item LIMIT 1)) << 40"
-        return """
-            CREATE TABLE search_state (
-                id INTEGER PRIMARY KEY CHECK (id = 1),
-                through INTEGER,
-                as_of TEXT,
-                size INTEGER NOT NULL DEFAULT 0,
-                stale_size INTEGER NOT NULL DEFAULT 0,
-                attempt INTEGER,
-                attempts INTEGER NOT NULL DEFAULT 0
-            ) STRICT;
-            INSERT INTO search_state (id, size, stale_size) VALUES (1, \(stale), \(stale));
-            """
-    }
+    private static let state = """
+        CREATE TABLE search_state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            through INTEGER,
+            as_of TEXT,
+            size INTEGER NOT NULL DEFAULT 0,
+            stale_size INTEGER NOT NULL DEFAULT 0,
+            attempt INTEGER,
+            attempts INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        INSERT INTO search_state (id) VALUES (1);
+        """
 
     /// A row that is removed may be the newest, and its number be given again.
     private static let itemTriggers = """
@@ -198,7 +197,6 @@ enum ShownRow {
         """
     }
 
-    /// All of `item`.
     static let all = "JOIN item \(joinsOfDeleted)"
 
     /// With `item`, for what is not shown.

@@ -5,7 +5,6 @@ package import PRSNLCore
 package enum IndexStep: Sendable, Equatable {
     /// Everything that is committed can be found.
     case done
-    /// There is more.
     case more
 }
 
@@ -23,8 +22,6 @@ package struct SearchState: Sendable, Equatable, Codable {
     @Nullable package var problem: UserFacingError? = nil
     /// How fast it follows, while there is much to do.
     @Nullable package var progress: Progress? = nil
-    /// Bytes of text that the index is of.
-    package var size = 0
     /// Whether changes are noted for it: not before the daemon works on it.
     var isBegun = false
     package var isCurrent: Bool { isBegun && notIndexed == 0 }
@@ -253,7 +250,7 @@ extension SearchState {
             SELECT through IS NOT NULL, (SELECT count(*) FROM search_due)
                     + (SELECT count(*) FROM search_document WHERE position IS NOT NULL),
                 CASE WHEN through IS NULL THEN (SELECT count(*) FROM local_item) ELSE 0 END
-                    + max(0, coalesce((SELECT max(rowid) FROM item), 0) - coalesce(through, 0)), as_of, size - stale_size
+                    + max(0, coalesce((SELECT max(rowid) FROM item), 0) - coalesce(through, 0)), as_of
             FROM search_state
             """)
         // Without its one row nothing is known.
@@ -262,7 +259,6 @@ extension SearchState {
             isBegun = row.int(0) == 1
             notIndexed = row.int(1) + row.int(2)
             asOf = row.timestamp(3)
-            size = row.int(4)
         }
     }
 }
