@@ -46,17 +46,6 @@ extension Samples {
                 """)
     }
 
-    /// A file keeps the code that it was given, and shows the cure of today's.
-    @Test func anErrorOfAFormerNameHasItsCure() {
-        let now = Samples.now
-        let old = RecurringError(
-            code: "pages_ignored", endpoint: "GET /api/timeline", message: "The server ignores the cursor.", first: now,
-            last: now, count: 1, isOver: false)
-        let text = ErrorsReport(source: .file, generatedAt: Samples.now, errors: [old]).text(TextStyle())
-        #expect(text.hasPrefix("pages_ignored at GET /api/timeline"))
-        #expect(text.contains("Report this to the people who run the server."))
-    }
-
     @Test func nothingAndForgottenHaveWordsToo() {
         #expect(ErrorsReport(source: .file, generatedAt: Samples.now).text(TextStyle()) == "No errors.\n")
         #expect(Samples.forgotten.text(TextStyle()) == "forgot 3 errors\n")

@@ -40,15 +40,6 @@ struct ErrorListTests {
         for code in ErrorCode.allCases { #expect(ErrorTraits.table[code] != nil, "\(code)") }
     }
 
-    @Test func aFormerNameIsReadAsTheCodeOfToday() throws {
-        for (name, code) in ErrorCode.formerNames {
-            #expect(ErrorCode(rawValue: name) == code)
-            #expect(!ErrorCode.allCases.map(\.rawValue).contains(name))
-        }
-        #expect(ErrorCode(rawValue: "page_contradictory") == .pageContradictory)
-        #expect(ErrorCode(rawValue: "no_such_code") == nil)
-    }
-
     @Test func everyDescriptionSaysWhatTheCodeSays() throws {
         for section in try sections() {
             let code = try #require(ErrorCode(rawValue: section.code), "\(section.code)")
@@ -57,10 +48,8 @@ struct ErrorListTests {
             #expect(section.value("Heading") == (code.heading == usual ? nil : code.heading), "\(code)")
             #expect(section.value("What to do") == code.recoverySuggestion.description, "\(code)")
             #expect(section.value("Command") == code.nextCommand.map { "`\($0)`" }, "\(code)")
-            let former = ErrorCode.formerNames.filter { $0.value == code }.keys.sorted().map { "`\($0)`" }
-            #expect(section.value("Former names") == (former.isEmpty ? nil : former.joined(separator: ", ")), "\(code)")
             #expect(section.value("Typical causes")?.isEmpty == false, "\(code)")
-            let labels = ["Heading: ", "What to do: ", "Command: ", "Former names: ", "Typical causes: "]
+            let labels = ["Heading: ", "What to do: ", "Command: ", "Typical causes: "]
             let meaning = section.lines.filter { line in !labels.contains { line.hasPrefix($0) } }
             #expect(meaning.joined().count > 20, "\(code): what it means")
         }

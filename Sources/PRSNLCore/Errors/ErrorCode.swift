@@ -116,20 +116,6 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case controlSocketTaken = "control_socket_taken"
     case controlSocketFailed = "control_socket_failed"
 
-    /// Names that databases hold, and daemons of before say, for what has one name now.
-    package static let formerNames: [String: ErrorCode] = [
-        "not_json": .unexpectedShape, "empty_answer": .unexpectedShape,
-        "pages_ignored": .pageContradictory, "page_disordered": .pageContradictory,
-    ]
-
-    /// By its name, or a former one.
-    package init?(rawValue name: String) {
-        guard let code = Self.allCases.first(where: { $0.rawValue == name }) ?? Self.formerNames[name] else {
-            return nil
-        }
-        self = code
-    }
-
     /// The code of a system call that has failed with `errno`: `limit_reached` where this process, or the machine, may open no
     /// more files (EMFILE, ENFILE), so that this is not taken for a wrong path or a wrong mode.
     ///
