@@ -1,7 +1,6 @@
 import CLinux
 import Glibc
 package import PRSNLCore
-import Synchronization
 
 /// One writer per database: a POSIX lock on `<database>.lock`, held as long as the object lives. The kernel drops it with
 /// the process, however that ends.
@@ -10,9 +9,6 @@ import Synchronization
 package final class DatabaseLock {
     /// Closed by `deinit`, which runs also where `init` throws.
     private let file: Int32
-    private var isHeld = false
-    /// How many of them this process has. It must then open no such file a second time (above).
-    private static let held = Atomic(0)
 
     /// How long another process is waited for, where it is waited for: `prsnlctl` holds the lock for as long
     /// as a batch of writes takes.
@@ -52,14 +48,14 @@ package final class DatabaseLock {
     /// The process that holds the lock now, and where it says that it listens: a claim of the copy's owner, who can write the file. `nil`
     /// where no other process does.
     package static func holder(database: String) -> (process: Int32, socket: String?)? {
-        guard held.load(ordering: .relaxed) == 0 else { return nil }
         let path = path(of: database)
         let holder = { () -> (process: Int32, socket: String?)? in
-            let file = prsnl_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+            // Where it is this process, its file must not be opened a second time (above).
+            guard let process = KernelLocks.holders(of: path, 0...0).first else { return nil }
+            let file = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
             // Users who may not open it see who has it.
-            guard file >= 0 else { return KernelLocks.holders(of: path, 0...0).first.map { ($0, nil) } }
+            guard file >= 0 else { return (process, nil) }
             defer { close(file) }
-            guard let process = Self.holder(file) else { return nil }
             var bytes = [UInt8](repeating: 0, count: 108)  // more than a socket's path can have (unix(7))
             let count = max(0, pread(file, &bytes, bytes.count, 0))
             return (process, count == 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self))
@@ -108,18 +104,15 @@ package final class DatabaseLock {
         while prsnl_fcntl_lock(file, F_SETLK, &lock) != 0 {
             let code = errno
             if code == EINTR { continue }
-            let holder = Self.holder(file)
             guard code == EACCES || code == EAGAIN else {
                 throw UserFacingError(
                     .databaseUnreadable, "The lock \(path) cannot be taken: \(String(cString: strerror(code))).")
             }
             throw UserFacingError(
                 .databaseLocked,
-                holder.map { "Process \($0) already works on \(database)." }
-                    ?? "Another process already works on \(database).")
+                (KernelLocks.holders(of: path, 0...0).first.map { "Process \($0)" } ?? "Another process")
+                    + " already works on \(database).")
         }
-        Self.held.add(1, ordering: .relaxed)
-        isHeld = true
         // What the last holder has said.
         ftruncate(file, 0)
     }
@@ -131,18 +124,7 @@ package final class DatabaseLock {
     /// the daemon from starting.
     private static let mode: mode_t = 0o600
 
-    deinit {
-        close(file)
-        if isHeld { Self.held.subtract(1, ordering: .relaxed) }
-    }
-
-    private static func holder(_ file: Int32) -> Int32? {
-        var lock = flock()
-        lock.l_type = Int16(F_WRLCK)
-        lock.l_whence = Int16(SEEK_SET)
-        guard prsnl_fcntl_lock(file, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK) else { return nil }
-        return lock.l_pid
-    }
+    deinit { close(file) }
 }
 
 /// Who holds which lock, by /proc/locks (proc_locks(5)). No file is opened for it, whose closing would drop SQLite's locks
