@@ -10,7 +10,6 @@ struct CommandContext: Sendable {
     let paths: ClientPaths
     /// `--database` without `--socket`: a certain file is meant, whichever daemon there is.
     let isFileGiven: Bool
-    /// `--socket`
     let isSocketGiven: Bool
     let format: OutputFormat
     let errorStyle: TextStyle
@@ -228,13 +227,14 @@ struct CommandContext: Sendable {
         }
     }
 
-    /// Whether a program that is started here would lend root's terminal to the owner of the copy. Unlike this process it is open to
-    /// every other one of that user (ptrace(2); prctl(2), "PR_SET_DUMPABLE"), which could read what root types.
-    var lendsTerminal: Bool {
-        guard hasGivenUpRoot else { return false }
+    /// The user, the owner of the copy, to whom a program that is started here would lend root's terminal. Unlike this process it is
+    /// open to every other one of that user (ptrace(2); prctl(2), "PR_SET_DUMPABLE"), which could read what root types.
+    var terminalBorrower: String? {
+        guard hasGivenUpRoot else { return nil }
         let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
         if terminal >= 0 { close(terminal) }
-        return terminal >= 0 || [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO].contains { isatty($0) == 1 }
+        let isLent = terminal >= 0 || [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO].contains { isatty($0) == 1 }
+        return isLent ? UserDatabase.user(geteuid()) : nil
     }
 
     /// Says when the daemon is silent.
@@ -252,10 +252,9 @@ struct CommandContext: Sendable {
         do throws(UserFacingError) {
             let configuration = try configuration().configuration
             guard !configuration.sync.anonymous, try StoredCredentials(self).report.kind == .none else { return error }
-            return UserFacingError(
-                error.code, error.message, consequence: error.consequence,
-                recoverySuggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
-                nextCommand: "prsnlctl login --server \(configuration.serverURL?.text ?? "URL")")
+            return error.with(
+                suggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
+                next: "prsnlctl login --server \(configuration.serverURL?.text ?? "URL")")
         } catch {
             // What is wrong with the configuration, its own command says.
             return error
@@ -285,9 +284,7 @@ struct CommandContext: Sendable {
             let item = itemFound(by: name)
         else { return error }
         let words = CommandLine.arguments.dropFirst().map { $0 == name ? item.id : $0 }
-        return UserFacingError(
-            error.code, error.message, consequence: error.consequence, recoverySuggestion: Self.offer(item),
-            nextCommand: NextCommand(["prsnlctl"] + words))
+        return error.with(suggestion: Self.offer(item), next: NextCommand(["prsnlctl"] + words))
     }
 
     static func offer(_ item: ListedItem) -> Advice {

@@ -36,7 +36,6 @@ package struct SyncSettings: Sendable, Equatable {
     package var lookupInterval: Duration = .seconds(600)
     /// Whether a write whose outcome cannot be found out is sent again, at the risk of doubling it.
     package var resendUnknown = false
-    /// What a probe of the server is.
     package var probe = ProbeKind.http
     /// Whether the texts of items are copied.
     package var texts = true

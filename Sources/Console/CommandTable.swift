@@ -1,6 +1,5 @@
 import PRSNLCore
 
-/// One command of a program.
 package struct CommandDescription: Sendable, Equatable {
     /// One word, or two: `queue show`.
     package let name: String
@@ -165,7 +164,6 @@ extension CommandTable {
     }
 }
 
-/// One option of a program or a command.
 package struct CommandOption: Sendable, Equatable {
     /// Whether, and how, an option has a value.
     package enum Form: Sendable, Equatable {

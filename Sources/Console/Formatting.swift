@@ -35,9 +35,7 @@ package enum Formatting {
 
     package static func zone(_ time: Timestamp) -> String { LocalTime(time).zone }
 
-    /// `2026-11-21 04:06:14 (12 s ago)`
-    ///
-    /// - Parameter named: with the zone.
+    /// `2026-11-21 04:06:14 (12 s ago)`, with the zone where it is to be named.
     package static func timeWithAge(_ moment: Timestamp, now: Timestamp, named: Bool = false) -> String {
         let age = now.duration(since: moment)
         let text = named ? time(moment) : clock(moment)

@@ -1,13 +1,8 @@
 import Glibc
+import PRSNLCore
 
 /// Making folders that are missing.
 package enum Folder {
-    /// The folder that a path's last component is in.
-    package static func containing(_ path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
     /// Makes the folder and those above it, for this user only, as the XDG base directory specification asks. Those above
     /// that root makes may be passed through by all users: the folder may be for another user.
     ///
@@ -15,7 +10,7 @@ package enum Folder {
     package static func make(_ path: String) -> String? {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return nil }
         guard errno == ENOENT, path != "/", path != "." else { return String(cString: strerror(errno)) }
-        if let reason = makeAbove(containing(path)) { return reason }
+        if let reason = makeAbove(Descriptors.folder(of: path)) { return reason }
         return mkdir(path, 0o700) == 0 || errno == EEXIST ? nil : String(cString: strerror(errno))
     }
 

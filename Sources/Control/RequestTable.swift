@@ -1,7 +1,6 @@
 import Console
 package import PRSNLCore
 
-/// The requests that a server answers, and how.
 package struct RequestTable: Sendable {
     /// A request that was read, with what answers it.
     struct Read: Sendable {
@@ -71,7 +70,6 @@ package enum NoUpdate: ControlReply {
     package func encode(to encoder: any Encoder) throws {}
 }
 
-/// A reply as it is written.
 struct ReplyLine<Reply: ControlReply>: Encodable {
     let reply: Reply
 

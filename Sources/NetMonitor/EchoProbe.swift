@@ -109,7 +109,6 @@ struct EchoConversation {
 extension EchoProbe {
     private enum Waited { case ready, tooLate, cancelled }
 
-    /// Waits until the descriptor can be read.
     private static func wait(
         for descriptor: Int32, until end: ContinuousClock.Instant, _ cancellation: EventDescriptor
     ) -> Waited {

@@ -110,7 +110,6 @@ final class NetlinkSocket {
         }
     }
 
-    /// Asks for one thing.
     func ask(_ type: UInt16, _ body: [UInt8]) throws(Failure) -> NetlinkMessage {
         try send(type, flags: UInt16(NLM_F_REQUEST), body)
         while true {

@@ -51,15 +51,6 @@ package struct NetworkSnapshot: Sendable, Equatable {
             return link.isUp && link.hasCarrier && !link.isLoopback && !address.isLinkLocal
         }
     }
-
-    /// Whether a default route leads over a link that works.
-    package var hasDefaultRoute: Bool {
-        defaultRoutes.contains { route in
-            guard route.kind == .unicast else { return false }
-            guard let index = route.link, let link = links[index] else { return route.link == nil }
-            return link.isUp && link.hasCarrier
-        }
-    }
 }
 
 extension NetworkSnapshot {

@@ -108,7 +108,6 @@ package enum SetAsideName {
         return "\(folder)\(stem)-\(safe(owner))-\(time.description.prefix(10))\(counter)\(ending)"
     }
 
-    /// The first number whose name is free now.
     package static func firstFree(_ name: (Int) -> String) -> Int {
         var number = 1
         while access(name(number), F_OK) == 0 { number += 1 }

@@ -19,7 +19,7 @@ extension RunningParts {
         let file = LoginFile(database: configuration.database)
         // What cannot be used is said before anything is made.
         _ = try FoundCredentials(configuration, setup.environment, server: server)
-        let folder = Folder.containing(configuration.database)
+        let folder = Descriptors.folder(of: configuration.database)
         if let reason = Folder.make(folder) {
             throw UserFacingError(
                 .databaseReadOnly, "The folder \(folder) for the database cannot be made: \(reason).")

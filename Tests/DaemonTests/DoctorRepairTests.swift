@@ -26,7 +26,7 @@ struct DoctorRepairTests {
         let daemon = try await fixture.startReady()
         try await fixture.waitUntilComplete()
         #expect(try await daemon.terminate() == .status(0))
-        let folder = Folder.containing(fixture.database)
+        let folder = Descriptors.folder(of: fixture.database)
         #expect(chmod(fixture.folder.path, 0o755) == 0 && chmod(folder, 0o750) == 0)
         for path in [folder] + ["", "-wal", "-shm", ".lock"].map({ fixture.database + $0 }) {
             #expect(chown(path, owner, group) == 0, "\(path)")
@@ -161,8 +161,8 @@ struct DoctorRepairTests {
         for suffix in ["-wal", "-shm", ".lock"] {
             #expect(chown(victim.database + suffix, 0, 0) == 0 && chmod(victim.database + suffix, 0o600) == 0)
         }
-        let attackers = part == "the folder" ? Folder.containing(fixture.database) : fixture.database
-        let led = part == "the folder" ? Folder.containing(victim.database) : victim.database
+        let attackers = part == "the folder" ? Descriptors.folder(of: fixture.database) : fixture.database
+        let led = part == "the folder" ? Descriptors.folder(of: victim.database) : victim.database
         #expect(rename(attackers, attackers + ".away") == 0)
         #expect(symlink(led, attackers) == 0 && lchown(attackers, owner, group) == 0)
         let report = try await fixture.doctor("--repair")
@@ -190,7 +190,7 @@ struct DoctorRepairTests {
     /// The daemon's user swaps the folder for a link to one of root's, again and again, while root runs commands.
     @Test func aFolderThatIsSwappedForALinkLeadsRootNowhere() async throws {
         let fixture = try await copy()
-        let folder = Folder.containing(fixture.database)
+        let folder = Descriptors.folder(of: fixture.database)
         let victim = TemporaryDirectory("victim")
         let file = victim.file("prsnl.sqlite")
         try TestFile.write(try TestFile.read(fixture.database), to: file, mode: 0o600)

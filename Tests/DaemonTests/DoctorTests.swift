@@ -73,7 +73,7 @@ import Testing
         let report = try await fixture.doctor()
         #expect(report.levels("database") == [.warning] && report.levels("copy") == [.notChecked])
         #expect(report.levels("disk") == [.notChecked] && report.levels("health") == [.ok])
-        #expect(!TestFile.exists(Folder.containing(fixture.database)))
+        #expect(!TestFile.exists(Descriptors.folder(of: fixture.database)))
     }
 
     @Test func withoutAServerTheRestIsChecked() async throws {
@@ -192,7 +192,7 @@ import Testing
 
     @Test func aFileOfAnotherApplicationIsNotOpened() async throws {
         let fixture = try DaemonFixture()
-        _ = try await ChildProcess.run("/bin/mkdir", [Folder.containing(fixture.database)])
+        _ = try await ChildProcess.run("/bin/mkdir", [Descriptors.folder(of: fixture.database)])
         _ = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.database, "CREATE TABLE theirs (x)"])
         let before = try TestFile.read(fixture.database)
         let report = try await fixture.doctor("--repair")

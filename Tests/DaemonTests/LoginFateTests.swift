@@ -19,7 +19,7 @@ import Testing
     func aLoginThatIsStoredStaysGoodThoughTheCopyCannotBeRead(isRunning: Bool) async throws {
         let scene = try LoginScene()
         let daemon = isRunning ? try await scene.startWithCopy() : nil
-        mkdir(Folder.containing(scene.fixture.database), 0o700)
+        mkdir(Descriptors.folder(of: scene.fixture.database), 0o700)
         try TestFile.write("This is no copy. It is far from being one.", to: scene.fixture.folder.file("other"))
         #expect(rename(scene.fixture.folder.file("other"), scene.fixture.database) == 0)
         let ended = try await scene.logIn(.owner, ["--json"])

@@ -84,7 +84,7 @@ final class LoginScene: Sendable {
     /// Files beside the database that were set aside.
     var setAside: [String] {
         get throws {
-            let folder = Folder.containing(fixture.database)
+            let folder = Descriptors.folder(of: fixture.database)
             guard let stream = opendir(folder) else { throw WaitedInVain("\(folder): errno \(errno)") }
             defer { closedir(stream) }
             var names: [String] = []

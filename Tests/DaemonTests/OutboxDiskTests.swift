@@ -310,7 +310,7 @@ import Testing
         arguments: [0o700, 0o755] as [mode_t])
     func anotherUserIsToldWhatToType(mode: mode_t) async throws {
         let fixture = try await fixture()
-        let folder = Folder.containing(fixture.database)
+        let folder = Descriptors.folder(of: fixture.database)
         #expect(chmod(fixture.folder.path, 0o755) == 0 && chmod(folder, mode) == 0)
         let ended = try await runAsStranger(fixture, ["capture", "https://example.com/a b", "--title", "x; y"])
         #expect(ended.exit == .status(1), "\(ended)")
@@ -325,7 +325,7 @@ import Testing
     @Test(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for a user of its own"))
     func rootWritesAsTheOwner() async throws {
         let fixture = try await fixture()
-        let folder = Folder.containing(fixture.database)
+        let folder = Descriptors.folder(of: fixture.database)
         #expect(chmod(fixture.folder.path, 0o755) == 0)
         for suffix in ["-wal", "-shm"] { try TestFile.remove(fixture.database + suffix) }
         for path in [folder, fixture.database, fixture.database + ".lock"] {
@@ -342,7 +342,7 @@ import Testing
     @Test(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for a user of its own"))
     func aFileThatItsOwnerMayNotWriteTakesNothing() async throws {
         let fixture = try await fixture()
-        let folder = Folder.containing(fixture.database)
+        let folder = Descriptors.folder(of: fixture.database)
         #expect(chmod(fixture.folder.path, 0o755) == 0)
         for path in [folder] + ["", "-wal", "-shm", ".lock"].map({ fixture.database + $0 }) {
             #expect(chown(path, stranger, stranger) == 0)

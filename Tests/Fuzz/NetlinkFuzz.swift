@@ -50,7 +50,7 @@ extension FuzzTarget {
             // A name goes to a terminal and into the log, and a sandbox's may be chosen by a stranger.
             require(link.name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }, "\(link)")
         }
-        _ = (snapshot.hasUsableLink, snapshot.hasDefaultRoute)
+        _ = (snapshot.hasUsableLink, !snapshot.defaultRoutes.isEmpty)
     }
 
     private static func isAddress(_ text: String, isIPv6: Bool) -> Bool {

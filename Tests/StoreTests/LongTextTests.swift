@@ -69,7 +69,7 @@ import Testing
         #expect(try fixture.found("early") == ["a"])
         #expect(try fixture.found("late") == [])
         let reader = try StoreReader(path: fixture.path)
-        #expect(try reader.searchState()?.isCurrent == false)
+        #expect(try reader.begunIndex()?.isCurrent == false)
         #expect(try fixture.query("SELECT as_of FROM search_state") == nil)
         try await store.addText("a", "new \(Self.numbers.joined(separator: " ")) newest")
         try await store.indexOne()
@@ -80,7 +80,7 @@ import Testing
         #expect(try fixture.found("short") == ["b"])
         let lost = "SELECT count(*) FROM search_piece WHERE document NOT IN (SELECT docid FROM search_document)"
         #expect(try fixture.query(lost) == "0")
-        #expect(try reader.searchState()?.isCurrent == true)
+        #expect(try reader.begunIndex()?.isCurrent == true)
         // A short one now: it has no pieces.
         try await store.addText("a", "brief")
         try await store.indexAll()

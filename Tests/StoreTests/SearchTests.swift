@@ -221,7 +221,7 @@ import Testing
         _ = try await store.accept(
             [.create(NewItem(note: "zebra")), .edit(item: "a", ItemEdit(title: "Giraffe"))], now: now)
         #expect(try fixture.query("SELECT count(*) FROM search_due") == "0")
-        #expect(try StoreReader(path: fixture.path).searchState()?.notIndexed == 3)
+        #expect(try StoreReader(path: fixture.path).begunIndex()?.notIndexed == 3)
         try await store.indexAll()
         for (words, expected) in [("giraffe text", 1), ("changed", 1), ("zebra", 1), ("first", 0)] {
             #expect(try fixture.found(words).count == expected, "\(words)")

@@ -95,7 +95,6 @@ extension CredentialsReport {
 /// What a stopped daemon would show to the server at its next start, as far as this user may know.
 struct StoredCredentials {
     let report: CredentialsReport
-    /// Where it is a login.
     var login: StoredLogin?
 
     /// `api_key_file`, or the credential of systemd in its place, stands above a login, as in the daemon.

@@ -1,6 +1,5 @@
 import Configuration
 import Console
-import Control
 import Glibc
 import PRSNLClient
 import PRSNLCore
@@ -74,8 +73,8 @@ struct LoginPlan {
         let own = geteuid() == 0 ? nil : DefaultPaths.ownConfiguration(context.environment)
         let path = loaded.file ?? own ?? DefaultPaths.systemConfiguration
         // It is replaced in its folder, or made in the first one that is there.
-        var folder = Folder.containing(path)
-        while access(folder, F_OK) != 0, folder != "/", folder != "." { folder = Folder.containing(folder) }
+        var folder = Descriptors.folder(of: path)
+        while access(folder, F_OK) != 0, folder != "/", folder != "." { folder = Descriptors.folder(of: folder) }
         guard access(folder, W_OK) == 0 else {
             throw UserFacingError(
                 .configUnreadable, "server_url has to be written to \(path), which this user may not change.",

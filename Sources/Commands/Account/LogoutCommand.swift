@@ -42,7 +42,7 @@ struct LogoutRequest: Request, BareRequest {
     ) async throws(UserFacingError) -> LogoutReport {
         var report = LogoutReport(source: .file, wasLoggedIn: false)
         // Nothing is made where nothing is.
-        if access(Folder.containing(context.database), F_OK) != 0, errno == ENOENT { return report }
+        if access(Descriptors.folder(of: context.database), F_OK) != 0, errno == ENOENT { return report }
         let login = try context.withLock { () throws(UserFacingError) in
             try remove(LoginFile(database: context.database), &report)
         }
@@ -108,7 +108,6 @@ package struct LogoutReport: ControlReply {
     package var source: StatusReport.Source
     /// There was a login to forget.
     package var wasLoggedIn: Bool
-    /// The server of the login.
     @Nullable package var server: String? = nil
     /// The server was told, so that the login can no longer be used; `null` where there was none.
     @Nullable package var serverTold: Bool? = nil

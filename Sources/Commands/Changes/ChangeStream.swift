@@ -25,7 +25,6 @@ struct ChangeStream {
     /// In seconds, before the next try; and how many rows were set aside since the command took one.
     private var (wait, inARow) = (1, 0)
 
-    /// Rows that are read at once.
     private static let mostRead = 1_000
     /// Rows for one run of a command, unless it is said otherwise.
     private static let usualBatch = 100

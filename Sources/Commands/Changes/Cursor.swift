@@ -12,7 +12,6 @@ struct Cursor {
     private let path: String
     /// Of the folder: root takes no other rights in it.
     private let owner: FolderOwner
-    /// The database that it is of.
     private let database: String
 
     /// - Throws: `usage` for a name that is none; `disk_error`.

@@ -217,7 +217,7 @@ extension CopyCheck {
         reason = scene.statusReason
         guard case .answers = scene.daemon else { return }
         do throws(UserFacingError) {
-            var client = try scene.connect()
+            var client = try scene.context.reach()
             // A daemon of an earlier version does not know the question.
             if case .success(let report) = try client.ask(WhoamiRequest(), timeout: ServerCheck.limit) {
                 whoami = report

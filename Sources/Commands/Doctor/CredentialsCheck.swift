@@ -1,6 +1,5 @@
 import Configuration
 import Console
-import Control
 import Glibc
 import PRSNLClient
 import PRSNLCore
@@ -112,7 +111,8 @@ extension CredentialsCheck {
     init(_ scene: DoctorScene) {
         self.init(now: scene.now)
         // The owner of the folder that the copy is in.
-        daemonUser = FileStatus.status(Folder.containing(scene.database)).status.map { UserDatabase.user($0.st_uid) }
+        let folder = FileStatus.status(Descriptors.folder(of: scene.database))
+        daemonUser = folder.status.map { UserDatabase.user($0.st_uid) }
         key = Self.key(scene)
         login = Self.login(scene)
     }
@@ -143,7 +143,7 @@ extension CredentialsCheck {
             file.state = .sound(form: "an API key, encrypted,", expires: nil)
         } else if let path = key?.path ?? look.status.map({ _ in handed }) {
             file.path = path
-            file.state = state(path, Folder.containing(path))
+            file.state = state(path, Descriptors.folder(of: path))
         } else if look.errno == EACCES, scene.credentials == nil {
             // The folder is there with and without a key.
             file.path = handed

@@ -47,11 +47,6 @@ extension DatabaseCheck {
         }
         readers = scene.readers
     }
-
-    /// Who reads the file, but for the daemon. Before this process opens it: see `ReaderFiles.readers`.
-    static func readers(_ database: String, daemon: Int32?) -> [String] {
-        ReaderFiles.readers(path: database).filter { $0 != daemon }.map(ProcessName.text)
-    }
 }
 
 /// Whether the file is damaged, as SQLite's `quick_check` says, which reads all of it.

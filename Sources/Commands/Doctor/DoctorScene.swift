@@ -12,7 +12,7 @@ struct DoctorScene: Sendable {
     /// The daemon that is meant.
     let unit: ServiceUnit
     let socket: String
-    private let context: CommandContext
+    let context: CommandContext
     let database: String
     /// The file on which the daemon says that it works, where root looks at another one.
     let otherDatabase: String?
@@ -21,7 +21,7 @@ struct DoctorScene: Sendable {
     let repair: DoctorReport.Finding?
     /// As they were before anything here was opened; `nil` where the disk did not answer.
     let files: FilesCheck?
-    /// Who reads the database.
+    /// Who reads the database, but for the daemon.
     let readers: [String]
     /// From the daemon, else from the file; `nil` with the reason where neither told.
     let status: StatusReport?
@@ -67,7 +67,8 @@ struct DoctorScene: Sendable {
         files?.isDaemonRunning = isRunning
         self.files = files
         let process = answer.status?.daemon?.pid
-        readers = BoundedCheck.run(within: Self.patience) { DatabaseCheck.readers(path, daemon: process) } ?? []
+        let readers = BoundedCheck.run(within: Self.patience) { ReaderFiles.readers(path: path) } ?? []
+        self.readers = readers.filter { $0 != process }.map(ProcessName.text)
         let read = answer.status.map { ($0, "") } ?? Self.read(path, now)
         status = read.0
         statusReason = read.1
@@ -109,8 +110,6 @@ struct DoctorScene: Sendable {
     private typealias Answer = (
         daemon: ServiceCheck.Daemon, status: StatusReport?, credentials: CredentialsReport?, socket: String?
     )
-
-    func connect() throws(UserFacingError) -> ControlClient { try context.reach() }
 
     private static func ask(_ context: CommandContext) -> Answer {
         do throws(UserFacingError) {

@@ -1,6 +1,5 @@
 import CLinux
 import Console
-import Control
 import Glibc
 import PRSNLCore
 import Store
@@ -70,7 +69,6 @@ enum UserDatabase {
     }
 }
 
-/// The small files of proc(5).
 enum ProcessName {
     /// By proc_pid_comm(5). `nil` where there is no such process.
     static func of(_ process: Int32) -> String? {
@@ -82,6 +80,7 @@ enum ProcessName {
     }
 }
 
+/// The small files of proc(5).
 enum SmallText {
     /// The first 64 KiB; `nil` where it cannot be read.
     static func read(_ path: String) -> String? {
@@ -127,7 +126,7 @@ struct FilesCheck: Check, Equatable {
 
     private var missing: [String] { ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing } }
 
-    private var folderPath: String { Folder.containing(path) }
+    private var folderPath: String { Descriptors.folder(of: path) }
 
     var findings: [DoctorReport.Finding] {
         switch (folder, database) {
@@ -255,7 +254,7 @@ struct FilesCheck: Check, Equatable {
 extension FilesCheck {
     static func look(_ database: String) -> FilesCheck {
         var files = FilesCheck(path: database)
-        files.folder = FileStatus.entry(Folder.containing(database))
+        files.folder = FileStatus.entry(Descriptors.folder(of: database))
         files.database = FileStatus.entry(database)
         for suffix in suffixes { files.beside[suffix] = FileStatus.entry(database + suffix) }
         return files

@@ -1,5 +1,4 @@
 import Console
-import Control
 import Glibc
 import NetMonitor
 import PRSNLCore
@@ -119,7 +118,7 @@ struct MachineCheck: Check, Equatable {
 
 extension MachineCheck {
     init(_ scene: DoctorScene) {
-        let folder = Folder.containing(scene.database)
+        let folder = Descriptors.folder(of: scene.database)
         checkDisk(folder)
         checkNetlink(scene)
         let owner = FileStatus.status(folder).status

@@ -85,7 +85,7 @@ extension ServerCheck {
         isTLS = configuration.serverURL?.scheme != .http
         if case .answers = scene.daemon {
             do throws(UserFacingError) {
-                var client = try scene.connect()
+                var client = try scene.context.reach()
                 ping = try client.ask(PingRequest(), timeout: Self.limit).get()
                 isByDaemon = true
                 isTLS = scene.status?.server.url?.hasPrefix("https:") ?? isTLS

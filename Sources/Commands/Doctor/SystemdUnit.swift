@@ -161,7 +161,7 @@ struct SystemdUnit: Sendable, Equatable {
             if let value = getenv(name) { variables.append("\(name)=\(String(cString: value))") }
         }
         var process = pid_t()
-        // In a session of its own, without a terminal: see `CommandContext.lendsTerminal`.
+        // In a session of its own, without a terminal: see `CommandContext.terminalBorrower`.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -1,5 +1,4 @@
 import CLinux
-import Control
 import Glibc
 import PRSNLCore
 import Store
@@ -203,7 +202,7 @@ final class OpenFolder {
 
     private static func make(_ path: String) throws(UserFacingError) {
         if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
-        let above = Folder.containing(path)
+        let above = Descriptors.folder(of: path)
         if errno == ENOENT, above != path {
             try make(above)
             if mkdir(path, 0o777) == 0 || errno == EEXIST { return }

@@ -31,7 +31,6 @@ struct ItemDocument {
         placeOfProvenance = matter.placeOfProvenance
     }
 
-    /// All of a file.
     func file(_ provenance: Provenance, below: ArraySlice<UInt8>) -> [UInt8] {
         bytes[..<placeOfProvenance] + provenance.line + bytes[placeOfProvenance...] + below
     }

@@ -47,7 +47,8 @@ struct FrontMatter {
                 bytes.append(UInt8(scalar.value))
             case "\n": bytes.append(contentsOf: "\\n".utf8)
             case "\t": bytes.append(contentsOf: "\\t".utf8)
-            case _ where needsEscape(scalar):
+            case "\u{FFFE}", "\u{FFFF}",
+                _ where scalar.value <= 0xFFFF && SafeText.isHarmful(scalar):
                 let digits = String(scalar.value, radix: 16, uppercase: true)
                 bytes.append(contentsOf: "\\u".utf8)
                 bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
@@ -56,10 +57,6 @@ struct FrontMatter {
             }
         }
         bytes.append(UInt8(ascii: "\""))
-    }
-
-    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value >= 0xFFFE && scalar.value <= 0xFFFF || scalar.value <= 0xFFFF && SafeText.isHarmful(scalar)
     }
 
     /// Where the line `prsnld` is to stand: behind the lines so far.

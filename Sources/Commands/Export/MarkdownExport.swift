@@ -15,7 +15,6 @@ package final class MarkdownExport {
     struct Change {
         var createdAt: Timestamp
         var id: String
-        /// The name of the file that it has.
         var name: String?
     }
 
@@ -74,16 +73,13 @@ package final class MarkdownExport {
         var unreached = ExportOrigin()
         unreached.query = folder.copy.query
         let marks = [folder.copy.mark, unreached.mark]
-        for entry in entries where entry.isFile && Self.isItemName(entry.name) {
+        for entry in entries where entry.isFile && !entry.name.hasPrefix(".") {
+            guard entry.name.hasSuffix(ItemFileName.suffix) else { continue }
             guard let head = try head(entry.name), let id = head.id else { continue }
             // One of another copy, which a person has put here, is none of ours.
             if let provenance = head.provenance, !marks.contains(provenance.copy) { continue }
             found[ByteText(id), default: []].append((entry.name, head.provenance))
         }
-    }
-
-    private static func isItemName(_ name: String) -> Bool {
-        !name.hasPrefix(".") && name.hasSuffix(ItemFileName.suffix)
     }
 
     private func head(_ name: String) throws(UserFacingError) -> FileHead? {

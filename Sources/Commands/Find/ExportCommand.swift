@@ -22,19 +22,15 @@ enum ExportCommand {
         var display = ProgressDisplay(
             style: context.errorStyle, isQuiet: !context.isText || arguments.has("--quiet"))
         defer { display.end() }
-        var meter = ProgressMeter(.export)
-        func show(_ done: Int, _ whole: Int) {
-            meter.reach(done)
-            meter.expect(whole - done)
-            display.show(meter.progress)
-        }
         let report: ExportReport
         switch format {
-        case .markdown: report = try MarkdownExport.run(reader, choice, path: path, onFile: show)
+        case .markdown:
+            report = try MarkdownExport.run(reader, choice, path: path) { display.show(.export, $0, of: $1) }
         case .jsonl:
             let live = try reader.summary().copy.live
-            let whole = choice?.ids.count ?? live
-            report = try LineExport.run(reader, choice, path: path) { show($0, max($0, whole)) }
+            report = try LineExport.run(reader, choice, path: path) {
+                display.show(.export, $0, of: choice?.ids.count ?? live)
+            }
         }
         display.end()
         if !arguments.has("--quiet") { try context.write(report) }

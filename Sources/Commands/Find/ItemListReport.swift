@@ -30,7 +30,6 @@ package struct ItemListReport: Sendable, Encodable {
 
     package var schemaVersion = 1
     package var items: [Item]
-    /// Whether there are more than these.
     package var more: Bool
     /// How many there are; `null` where they are more than were counted.
     @Nullable package var total: Int?
@@ -95,11 +94,9 @@ package struct ItemListReport: Sendable, Encodable {
         }
         for field in unknownFields {
             let near = EditDistance.allNearest(to: field, among: SearchQuery.fields)
-            remarks.append(
-                near.isEmpty
-                    ? "\(field) is not a search field, and was searched as a word. Fields: \(SearchQuery.fields.joined(separator: " "))"
-                    : "\(field) is not a search field, and was searched as a word. Did you mean \(near.joined(separator: " or "))?"
-            )
+            let names = near.isEmpty ? SearchQuery.fields.joined(separator: " ") : near.joined(separator: " or ")
+            let offer = near.isEmpty ? "Fields: \(names)" : "Did you mean \(names)?"
+            remarks.append("\(field) is not a search field, and was searched as a word. \(offer)")
         }
         let typed = words?.split(separator: " ") ?? []
         for (word, advice) in Self.operators

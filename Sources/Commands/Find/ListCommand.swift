@@ -63,10 +63,13 @@ private enum Completion {
     private static func words(
         _ kind: Substring, _ prefix: String, _ context: CommandContext
     ) throws(UserFacingError) -> [(String, String)] {
-        switch kind {
-        case "id", "word", "deleted":
-            try items(kind, prefix, StoreReader(path: context.paths.database)).filter { ListOptions.isPlain($0.id) }
-                .map { ($0.id, $0.title ?? $0.url ?? "") }
+        func offered(_ items: [ListedItem]) -> [(String, String)] {
+            items.filter { ListOptions.isPlain($0.id) }.map { ($0.id, $0.title ?? $0.url ?? "") }
+        }
+        return switch kind {
+        case "id", "word": offered(try StoreReader(path: context.paths.database).items(withPrefix: prefix, limit: 50))
+        case "deleted":
+            offered(try StoreReader(path: context.paths.database).deletedItems(ItemFilter(), limit: 1_000).items)
         case "tag", "change":
             try StoreReader(path: context.paths.database).tagCounts().filter { isPlain($0.tag) }.map { tag in
                 ((kind == "change" ? prefix.prefix(1) : "") + tag.tag, Formatting.count(tag.items, "item"))
@@ -79,14 +82,6 @@ private enum Completion {
         case "instance": DefaultPaths.instances.map { ($0, "prsnld@\($0)") }
         default: []
         }
-    }
-
-    private static func items(
-        _ kind: Substring, _ prefix: String, _ reader: StoreReader
-    ) throws(UserFacingError) -> [ListedItem] {
-        kind == "deleted"
-            ? try reader.deletedItems(ItemFilter(), limit: 1_000).items
-            : try reader.items(withPrefix: prefix, limit: 50)
     }
 
     /// As `ListOptions.isPlain`, in any script: no shell makes more of a letter.

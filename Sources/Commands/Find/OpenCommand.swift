@@ -21,7 +21,7 @@ enum OpenCommand {
             }
             urls.append(url)
         }
-        let isLent = context.lendsTerminal
+        let isLent = context.terminalBorrower != nil
         guard context.isText, !isLent, let browser = browser(context.environment.variables) else {
             for url in urls { try context.write(AddressReport(url: url)) }
             let reason = isLent ? "no browser is started on root's terminal" : "there is no desktop here"

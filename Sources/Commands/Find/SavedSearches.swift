@@ -1,5 +1,4 @@
 import Configuration
-import Control
 import Glibc
 import PRSNLCore
 import Store
@@ -45,7 +44,7 @@ enum SavedSearches {
         guard let own = DefaultPaths.ownConfiguration(context.environment) else {
             throw UserFacingError(.usage, "There is no home directory that could have saved searches.")
         }
-        return Folder.containing(own) + "/searches"
+        return Descriptors.folder(of: own) + "/searches"
     }
 
     private static func read(_ path: String) throws(UserFacingError) -> [(name: String, query: String)] {

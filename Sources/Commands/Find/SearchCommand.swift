@@ -93,15 +93,15 @@ enum ListOptions {
 
     /// How many items are shown, and how many are read to count them.
     static func amounts(_ arguments: ParsedArguments) throws(UserFacingError) -> (shown: Int, counting: Int) {
-        let isCount = arguments.has("--count")
-        guard let text = arguments.value("--limit") else {
-            return isCount ? (0, most) : (usual, counted)
+        var limit = usual
+        if let text = arguments.value("--limit") {
+            guard let number = Int(text), (0...most).contains(number) else {
+                throw arguments.failure(
+                    "--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 0 (all) to \(most)")
+            }
+            limit = number == 0 ? most : number
         }
-        guard let limit = Int(text), (0...most).contains(limit) else {
-            throw arguments.failure(
-                "--limit \(SafeText.harmless(String(text.prefix(40)))) is not a number from 0 (all) to \(most)")
-        }
-        return isCount || limit == 0 ? (isCount ? 0 : most, most) : (limit, max(limit, counted))
+        return arguments.has("--count") ? (0, most) : (limit, max(limit, counted))
     }
 
     static func filter(_ arguments: ParsedArguments) throws(UserFacingError) -> ItemFilter {
@@ -142,19 +142,18 @@ enum ListOptions {
         _ report: inout ItemListReport, _ reader: StoreReader, _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) {
         if arguments.has("--reverse") { report.reverse() }
-        if arguments.has("--count") {
-            if arguments.has("--ids") { throw arguments.failure("--ids and --count exclude each other") }
-            report.isCount = true
-        }
+        report.isCount = arguments.has("--count")
+        let remarks = report.remarks + (try firstPull(reader))
         guard arguments.has("--ids") else {
             try context.write(report)
-            if context.isText { for remark in report.remarks + (try firstPull(reader)) { context.say(remark) } }
+            if context.isText { remarks.forEach(context.say) }
             return
         }
+        if report.isCount { throw arguments.failure("--ids and --count exclude each other") }
         if !context.isText { throw arguments.failure("--ids and --json exclude each other") }
         let ids = report.items.map(\.id).filter(isPlain)
         try context.print(ids.map { $0 + "\n" }.joined())
-        for remark in report.remarks + (try firstPull(reader)) { context.say(remark) }
+        remarks.forEach(context.say)
         let others = report.items.count - ids.count
         if others > 0 {
             context.say(

@@ -79,8 +79,7 @@ private enum Pager {
         guard isWanted, context.isText, let rows = terminalRows, text.utf8.count(where: { $0 == 0x0A }) >= rows else {
             return try context.print(text)
         }
-        if context.lendsTerminal {
-            let user = UserDatabase.user(geteuid())
+        if let user = context.terminalBorrower {
             context.say("shown without a pager, which \(user) could use to read this terminal")
             return try context.print(text)
         }
@@ -106,7 +105,6 @@ private enum Pager {
 
 /// One item with its text: the JSON of `prsnlctl show --json`.
 package struct ItemReport: Sendable, Equatable, Codable {
-    /// Why the text is not here.
     package enum TextState: String, Sendable, Codable {
         /// It is here, as of the item's last change that is known.
         case current

@@ -9,8 +9,7 @@ struct Batch: ~Copyable {
     var report = BatchReport()
     /// What was accepted, for `--wait`: numbers that follow each other, as they mostly do, take no memory.
     private var entries: [ClosedRange<Int64>] = []
-    private var display: ProgressDisplay
-    private var meter: ProgressMeter?
+    var display: ProgressDisplay
 
     /// Entries that are waited for at once, so that the line of progress moves.
     private static let waitedTogether: Int64 = 250
@@ -36,14 +35,14 @@ struct Batch: ~Copyable {
 
     mutating func refuse(_ refusal: BatchReport.Refusal, name: String) {
         report.refuse(refusal)
-        clearProgress()
+        display.end()
         context.say("\(name): \(refusal.error.message)")
     }
 
     /// Waits, where it is asked to, and prints the report.
     mutating func end(_ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
         if let wait, interruption?.signal == nil { try self.wait(wait) }
-        clearProgress()
+        display.end()
         try context.write(report)
         interruption?.endProcess()
         return report.exitCode
@@ -59,17 +58,17 @@ struct Batch: ~Copyable {
                 report.add(answer, asked: chunk.count)
             } catch {
                 if error.code == .cancelled {
-                    clearProgress()
+                    display.end()
                     context.say("interrupted; the writes stay queued and will be sent")
                     break
                 }
                 guard error.code == .daemonNotRunning else { throw error }
-                clearProgress()
+                display.end()
                 context.say("the daemon stopped before the delivery")
                 report.sending = .whenDaemonRuns
                 break
             }
-            showProgress(.delivery, report.delivered ?? 0, of: report.accepted)
+            display.show(.delivery, report.delivered ?? 0, of: report.accepted)
         }
     }
 
@@ -81,13 +80,4 @@ struct Batch: ~Copyable {
             }
         }
     }
-
-    mutating func showProgress(_ kind: Progress.Kind, _ done: Int, of whole: Int? = nil) {
-        var meter = self.meter.flatMap { $0.progress.kind == kind ? $0 : nil } ?? ProgressMeter(kind, of: whole)
-        meter.reach(done)
-        self.meter = meter
-        display.show(meter.progress)
-    }
-
-    mutating func clearProgress() { display.end() }
 }

@@ -69,7 +69,7 @@ struct CaptureStdin: ~Copyable {
     /// Lines that were read and not yet written are left where they came from.
     private mutating func sayWhereItStopped() {
         let next = groupLines.first ?? linesRead + 1
-        batch.clearProgress()
+        batch.display.end()
         batch.context.say(
             "interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
     }
@@ -113,11 +113,11 @@ struct CaptureStdin: ~Copyable {
         for refusal in tally.refused where lines.indices.contains(refusal.index) {
             refuse(lines[refusal.index], refusal.error)
         }
-        batch.showProgress(.capture, linesRead)
+        batch.display.show(.capture, linesRead)
     }
 
     private mutating func unknown(_ error: UserFacingError, _ lines: [Int]) -> UserFacingError {
-        batch.clearProgress()
+        batch.display.end()
         let first = lines.first ?? linesRead
         let last = lines.last ?? linesRead
         return UserFacingError(
@@ -129,12 +129,8 @@ struct CaptureStdin: ~Copyable {
     }
 
     private mutating func stopped(_ error: UserFacingError, before line: Int) -> UserFacingError {
-        batch.clearProgress()
-        guard line > 1 else {
-            return UserFacingError(
-                error.code, error.message, consequence: "No line is on disk.",
-                recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand, cause: error.cause)
-        }
+        batch.display.end()
+        guard line > 1 else { return error.with(consequence: "No line is on disk.") }
         return UserFacingError(
             error.code, error.message,
             consequence: "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "

@@ -9,7 +9,6 @@ struct Editor {
     private let path: String
     private let text: String
     private let command: String
-    private let context: CommandContext
     private static let remark = "# prsnlctl: "
     /// Whether a remark stands above the text, because it is shown again.
     private var hasRemark = false
@@ -21,8 +20,7 @@ struct Editor {
         _ text: String, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
         read: (String) throws(UserFacingError) -> WriteDraft?
     ) throws(UserFacingError) -> ExitCode? {
-        if context.lendsTerminal {
-            let user = UserDatabase.user(geteuid())
+        if let user = context.terminalBorrower {
             throw failure("No editor is started, because \(user) could use it to read this terminal")
         }
         var editor = try Editor(text, context)
@@ -65,7 +63,7 @@ struct Editor {
         }
         close(descriptor)
         path = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-        (self.text, self.context) = (text, context)
+        self.text = text
         do throws(UserFacingError) { try put(text) } catch { throw kept(error) }
         context.say("until it is queued, the text is in \(path)")
     }

@@ -16,9 +16,7 @@ enum RestoreCommand {
         for id in try NamedItems.ids(arguments) {
             let item: ShownItem
             do throws(UserFacingError) { item = try reader.deletedItem(id) } catch {
-                throw UserFacingError(
-                    error.code, error.message, consequence: "Nothing was restored.",
-                    recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand, cause: error.cause)
+                throw error.with(consequence: "Nothing was restored.")
             }
             if !deleted.contains(where: { ByteText($0.item.id) == ByteText(item.item.id) }) { deleted.append(item) }
         }
@@ -87,9 +85,9 @@ enum RestoreCommand {
             guard !made.tags.isEmpty, (try? WriteDraft.create(other).checked(dialect: dialect)) != nil else {
                 throw error
             }
-            throw UserFacingError(
-                error.code, error.message, consequence: "Nothing was restored.",
-                recoverySuggestion: "Restore it without its tags: `prsnlctl restore --no-tags \(item.item.id)`.")
+            throw error.with(
+                consequence: "Nothing was restored.",
+                suggestion: "Restore it without its tags: `prsnlctl restore --no-tags \(item.item.id)`.")
         }
     }
 

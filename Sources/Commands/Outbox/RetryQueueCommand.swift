@@ -81,7 +81,6 @@ package struct RetryReport: ControlReply {
     package var touchedEntries: [Int64]
     /// The first 50.
     package var skipped: [Skipped]
-    /// All, by reason.
     package var skippedByReason: [String: Int]
 
     package init(_ outcome: RetryOutcome, dryRun: Bool, source: StatusReport.Source, sending: Sending) {

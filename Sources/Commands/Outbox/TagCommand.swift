@@ -29,8 +29,7 @@ enum TagCommand {
         let wait = try WaitOption(arguments)
         let (change, names) = try words(arguments, context)
         // Once, and not for each item; and a dry run is refused what the command would be.
-        let dialect = try? StoreReader(path: context.paths.database).summary().server.dialect
-        _ = try WriteDraft.edit(item: "any", ItemEdit(tagChange: change)).checked(dialect: dialect)
+        _ = try WriteDraft.edit(item: "any", ItemEdit(tagChange: change)).checked(dialect: TagWords.dialect(context))
         let found = try items(names, change, context, arguments)
         let changed = found.filter { item in
             item.tags.flatMap { Tags.parse($0) }.map { !change.isDone(in: $0) } ?? true

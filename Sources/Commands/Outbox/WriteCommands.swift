@@ -39,7 +39,7 @@ enum CaptureCommand {
         }
         var note = arguments.value("--note")
         if let text = note { note = try TextInput.read(text, "note", context, arguments) { draft(urls[0], $0) } }
-        return try WriteFlow.run(context, arguments, urls.map { draft($0, note) }, names: urls)
+        return try WriteFlow.run(context, arguments, RequestClient.keyed(urls.map { draft($0, note) }), names: urls)
     }
 
     /// What belongs to one item cannot be meant for many.
@@ -70,7 +70,7 @@ enum NoteCommand {
         guard words.isEmpty, isatty(STDIN_FILENO) == 1 else {
             let given = words.isEmpty ? "-" : words.joined(separator: " ")
             let text = try TextInput.read(given, "note", context, arguments, for: draft)
-            return try WriteFlow.run(context, arguments, [draft(text)], names: ["note"])
+            return try WriteFlow.run(context, arguments, RequestClient.keyed([draft(text)]), names: ["note"])
         }
         try TextInput.judge(context, arguments, draft)
         let code = try Editor.write("", context, arguments, name: "note") { text in
@@ -145,7 +145,8 @@ enum EditCommand {
                 return .edit(item: id, edit)
             }
         }
-        let code = try WriteFlow.run(context, arguments, items.map { .edit(item: $0, edit) }, names: items)
+        let writes = RequestClient.keyed(items.map { .edit(item: $0, edit) })
+        let code = try WriteFlow.run(context, arguments, writes, names: items)
         if let tags = edit.tags, code != .error, context.isText {
             context.say(tags.isEmpty ? "all tags are removed" : "tags replaced: \(tags.joined(separator: ", "))")
         }
@@ -176,7 +177,8 @@ enum DeleteCommand {
             context.say("nothing was deleted")
             return .error
         }
-        return try WriteFlow.run(context, arguments, items.map { .delete(item: $0) }, names: items)
+        let writes = RequestClient.keyed(items.map { .delete(item: $0) })
+        return try WriteFlow.run(context, arguments, writes, names: items)
     }
 
     /// `nil` where the copy cannot be read here, or one of the ids names no item: then it is for the daemon to
@@ -285,15 +287,9 @@ struct Confirmation {
 enum WriteFlow {
     static let requests: [any Request.Type] = [WritesRequest.self, DeliveryRequest.self]
 
-    /// - Parameter names: what the person calls each draft; for the messages about those that are refused.
-    static func run(
-        _ context: CommandContext, _ arguments: ParsedArguments, _ drafts: [WriteDraft], names: [String]
-    ) throws(UserFacingError) -> ExitCode {
-        // The same request finds what was written of it, however often it is made.
-        try run(context, arguments, RequestClient.keyed(drafts), names: names)
-    }
-
-    /// - Parameter queued: is told the answer, before a delivery is waited for.
+    /// - Parameters:
+    ///   - names: what the person calls each write; for the messages about those that are refused.
+    ///   - queued: is told the answer, before a delivery is waited for.
     static func run(
         _ context: CommandContext, _ arguments: ParsedArguments, _ writes: [WriteRequest], names: [String],
         queued: (WriteReport) throws(UserFacingError) -> Void = { _ in }
@@ -325,10 +321,10 @@ enum WriteFlow {
         switch try written(request, &outbox) {
         case .answered(let answer): return answer
         case .unknown(let error):
-            throw UserFacingError(
-                error.code, error.message, consequence: "It is not known whether it is on disk.",
-                recoverySuggestion: "Look with `prsnlctl queue --all` before you give the command again.",
-                nextCommand: "prsnlctl queue --all")
+            throw error.with(
+                consequence: "It is not known whether it is on disk.",
+                suggestion: "Look with `prsnlctl queue --all` before you give the command again.",
+                next: "prsnlctl queue --all")
         }
     }
 
@@ -339,11 +335,9 @@ enum WriteFlow {
         do throws(UserFacingError) {
             return try outbox.write(request)
         } catch {
-            let isFull = error.code == .diskFull
-            throw UserFacingError(
-                error.code, error.message, consequence: WritesRequest.refused,
-                recoverySuggestion: isFull ? "Free some space, then give the command again." : error.recoverySuggestion,
-                nextCommand: error.nextCommand, cause: error.cause)
+            throw error.with(
+                consequence: WritesRequest.refused,
+                suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
         }
     }
 

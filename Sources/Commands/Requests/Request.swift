@@ -60,7 +60,6 @@ package struct RequestContext: Sendable {
     }
 
     let host: Host
-    /// `Request.refused`
     let refused: String
     /// Where prsnlctl leaves the file open for its next request.
     var kept: KeptStore?

@@ -83,9 +83,7 @@ struct RequestClient: ~Copyable {
 
     private func explained<Asked: Request>(_ error: UserFacingError, _ request: Asked) -> UserFacingError {
         guard error.code == .controlRefused, request.isChange else { return error }
-        return UserFacingError(
-            error.code, error.message, consequence: error.consequence ?? Asked.refused,
-            recoverySuggestion: error.recoverySuggestion, nextCommand: error.nextCommand)
+        return error.with(consequence: error.consequence ?? Asked.refused)
     }
 
     // MARK: The daemon
@@ -255,7 +253,7 @@ extension UserFacingError {
     /// into the folder finds the same group on that.
     private static func group(of place: String) -> String? {
         var information = stat()
-        guard lstat(place, &information) == 0 || stat(Folder.containing(place), &information) == 0,
+        guard lstat(place, &information) == 0 || stat(Descriptors.folder(of: place), &information) == 0,
             information.st_gid != 0, let group = getgrgid(information.st_gid)
         else { return nil }
         return String(cString: group.pointee.gr_name)

@@ -1,6 +1,5 @@
 package import Console
 import Control
-import Glibc
 package import PRSNLCore
 package import Store
 
@@ -48,9 +47,8 @@ package struct CodeReport: Report {
 
     /// Of docs/errors.md, as it is installed with this very program: `/usr/bin/prsnlctl` and `/usr/share/doc/prsnld`.
     private static func section(of code: ErrorCode) -> String? {
-        guard let program = realpath("/proc/self/exe", nil) else { return nil }
-        defer { free(program) }
-        let page = Folder.containing(Folder.containing(String(cString: program))) + "/share/doc/prsnld/docs/errors.md"
+        let program = RealPath.of("/proc/self/exe")
+        let page = Descriptors.folder(of: Descriptors.folder(of: program)) + "/share/doc/prsnld/docs/errors.md"
         do throws(UserFacingError) {
             guard let text = try WholeFile.text(of: page),
                 let start = text.firstRange(of: "\n### `\(code.rawValue)`\n\n")

@@ -8,6 +8,7 @@ package struct ProgressDisplay: Sendable {
     let isQuiet: Bool
     private var hasBar = false
     private var last: ContinuousClock.Instant?
+    private var meter: ProgressMeter?
 
     /// Where lines stay, in a log for instance, a few are enough, and none of short work.
     private static let linePause: Duration = .seconds(10)
@@ -23,6 +24,13 @@ package struct ProgressDisplay: Sendable {
         // CSI K: the rest of the line, from a longer bar before.
         StandardStream.error.write(style.isTerminal ? "\r\(text)\u{1B}[K" : "\(text)\n")
         hasBar = style.isTerminal
+    }
+
+    /// Of this process's own work.
+    mutating func show(_ kind: Progress.Kind, _ done: Int, of whole: Int? = nil) {
+        if meter?.progress.kind != kind { meter = ProgressMeter(kind) }
+        meter?.reach(done, of: whole)
+        if let meter { show(meter.progress) }
     }
 
     /// `nil` where it is too early for another one.

@@ -134,7 +134,6 @@ package struct ClientPaths: Sendable, Equatable {
     package var database: String
     /// Of another daemon that could have been meant: the person's own, or the machine's. It need not run.
     package var otherSocket: String?
-    /// `allow_network_file_system`
     package var allowsNetworkFileSystem = false
 
     /// - Parameter exists: whether something is at a path.

@@ -23,7 +23,6 @@ package final class ControlServer: Sendable {
         package init() {}
     }
 
-    package let path: String
     private let mailbox: ControlMailbox
     private let thread: WorkerThread
 
@@ -37,7 +36,6 @@ package final class ControlServer: Sendable {
     ) throws(UserFacingError) {
         let mailbox = try ControlMailbox()
         let socket = try ListeningSocket(path: path, backlog: Int32(limits.clients))
-        self.path = path
         self.mailbox = mailbox
         let start = Start(
             socket: socket, mailbox: mailbox, limits: limits, groupRight: groupRight, log: log, requests: requests)

@@ -19,7 +19,7 @@ struct ListeningSocket {
         guard let address = SocketAddress(path: path) else {
             throw Self.failure(path, "the path is empty or longer than 107 bytes")
         }
-        let directory = Folder.containing(path)
+        let directory = Descriptors.folder(of: path)
         if let reason = Folder.make(directory) { throw Self.failure(path, "make folder \(directory): \(reason)") }
         // Two daemons that start at the same time must not both find the old socket dead and then remove each other's new
         // one: look, remove, bind and listen under a lock on the folder.

@@ -43,17 +43,6 @@ extension APIError: UserFacing {
         if case .serviceUnavailable(_, retryAfter: nil) = kind { !isPRSNLError } else { false }
     }
 
-    /// How long the server asks to be left alone, where it does.
-    package var retryAfter: Duration? {
-        switch kind {
-        case .rateLimitExceeded(let wait): wait
-        case .serviceUnavailable(_, let wait): wait
-        case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput, .conflict, .serverError,
-            .networkError, .decodingError, .sessionEnded, .unknown:
-            nil
-        }
-    }
-
     package var userFacing: UserFacingError {
         guard kind == .unauthorized, isOfLogin else {
             return UserFacingError(
@@ -212,7 +201,6 @@ extension String {
 }
 
 extension Duration {
-    /// Whole seconds, rounded up.
     fileprivate var wholeSecondsUp: Int64 {
         let (seconds, rest) = components
         return rest > 0 ? seconds + 1 : seconds

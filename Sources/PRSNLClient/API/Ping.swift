@@ -18,7 +18,6 @@ package struct Ping: Sendable, Equatable {
     package var status: Int?
     /// `nil` where a PRSNL server answered that it is well.
     package var error: APIError?
-    /// Where it failed.
     package var failedPhase: Phase?
 
     package init() {}

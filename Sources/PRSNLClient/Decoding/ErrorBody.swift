@@ -11,8 +11,6 @@ struct ErrorBody: Equatable {
     /// It has the member that only the main server's errors have.
     var hasDetail = false
 
-    init() {}
-
     /// Never fails: HTML, an empty body and anything else from a proxy say nothing.
     ///
     /// - Parameter secrets: The credentials that were sent, which some servers repeat.

@@ -5,7 +5,6 @@ package import PRSNLCore
 package struct ItemDetail: Sendable, Equatable {
     package var id: String
     package var title: String?
-    package var url: String?
     package var summary: String?
     /// The main server fills an empty summary from its analysis. Its timeline does not.
     package var isSummaryOfAnalysis = false
@@ -13,7 +12,6 @@ package struct ItemDetail: Sendable, Equatable {
     package var content: String?
     /// In the server's order.
     package var tags: [String]?
-    package var createdAt: Timestamp?
     package var updatedAt: Timestamp?
 }
 
@@ -40,9 +38,8 @@ extension ItemDetail {
         guard let found = value.said("id")?.text else { throw .unexpectedShape("the item has no id") }
         guard ItemTextDecoder.isSame(found, id) else { throw .unexpectedShape("it is another item") }
         self.init(
-            id: id, title: value.said("title")?.text, url: value.said("url")?.text,
-            summary: value.said("summary")?.text, content: value.said("content")?.text,
-            tags: value.said("tags")?.texts, createdAt: value.time("created_at", "createdAt"),
+            id: id, title: value.said("title")?.text, summary: value.said("summary")?.text,
+            content: value.said("content")?.text, tags: value.said("tags")?.texts,
             updatedAt: value.time("updated_at", "updatedAt"))
         isSummaryOfAnalysis = summary != nil && summary == value["metadata"]?["ai_analysis"]?["summary"]?.text
     }

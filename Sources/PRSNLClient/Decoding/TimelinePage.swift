@@ -1,6 +1,5 @@
 package import PRSNLCore
 
-/// What to ask the timeline for.
 package struct TimelineRequest: Sendable, Equatable {
     package enum Position: Sendable, Equatable {
         /// Dialect C: items created strictly before this instant; `nil` for the newest.
@@ -22,7 +21,6 @@ package struct TimelineRequest: Sendable, Equatable {
     }
 }
 
-/// One answer of the timeline.
 package struct TimelinePage: Sendable, Equatable {
     /// In the server's order; an id that the server repeated stands once.
     package var items: [TimelineItem] = []

@@ -26,7 +26,6 @@ package struct Connectivity: Sendable, Equatable, Codable {
     }
 
     package var state: State = .unknown
-    /// Since when it is so.
     @Nullable package var since: Timestamp? = nil
     /// Why, where it is neither online nor unknown.
     @Nullable package var reason: UserFacingError? = nil

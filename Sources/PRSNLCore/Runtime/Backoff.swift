@@ -2,9 +2,7 @@
 /// together do not come back together
 /// (https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/).
 package struct Backoff: Sendable, Equatable {
-    /// The first step.
     package let base: Duration
-    /// The longest step.
     package var cap: Duration
     /// The share of a step that is waited is drawn from this range: 0...1 is full jitter, 1...1 is none.
     package let jitter: ClosedRange<Double>

@@ -107,7 +107,6 @@ package enum HangPoint: String, CaseIterable, Sendable {
             return Self.reached.wrappingAdd(1, ordering: .relaxed).newValue == armed.time
         }
 
-        /// Blocks the thread.
         package func block() {
             if isDue { while true { pause() } }
         }

@@ -58,16 +58,17 @@ package struct ProgressMeter: Sendable {
     /// There is so much left to do.
     package mutating func expect(_ left: Int) { progress.expectedItems = progress.items + left }
 
-    package mutating func add(_ items: Int, at position: Timestamp? = nil) {
+    package mutating func add(_ items: Int, at position: Timestamp? = nil, of whole: Int? = nil) {
         progress.pages += 1
         progress.position = position
-        reach(progress.items + items)
+        reach(progress.items + items, of: whole)
     }
 
-    /// So much is done in all.
-    package mutating func reach(_ items: Int) {
+    /// So much is done in all, of a whole that may be known by now.
+    package mutating func reach(_ items: Int, of whole: Int? = nil) {
         let now = time.uptime()
         progress.items = items
+        if let whole { progress.expectedItems = whole }
         if let expected = progress.expectedItems { progress.expectedItems = max(expected, items) }
         while marks.count > 1, now - marks[1].at >= Self.window { marks.removeFirst() }
         let elapsed = now - marks[0].at

@@ -48,8 +48,6 @@ package struct Fingerprint: Hashable, Sendable {
 
     package init() {}
 
-    package init(_ bytes: UnsafeBufferPointer<UInt8>) { add(bytes) }
-
     package init(_ bytes: ArraySlice<UInt8>) { bytes.withUnsafeBufferPointer { add($0) } }
 
     package init(_ text: String) {

@@ -51,7 +51,6 @@ package struct ItemEdit: Sendable, Equatable {
             tags: tags == nil ? nil : other.tags)
     }
 
-    /// A later edit over an earlier one.
     package func overlaid(by later: ItemEdit) -> ItemEdit {
         var edit = ItemEdit(title: later.title ?? title, summary: later.summary ?? summary)
         if let tags = later.tags {

@@ -113,10 +113,8 @@ extension StoreReader {
         .hasRow()
     }
 
-    /// So many rows are kept at the most.
     package static let keptChanges = ChangeLog.most
 
-    /// And for so many days.
     package static let keptDays = Int(ChangeLog.life.components.seconds) / 86_400
 
     /// How many items are here while the first pull has not ended; `nil` after it.

@@ -7,7 +7,6 @@ package enum Acceptance: Sendable, Equatable {
     case refused(UserFacingError)
 }
 
-/// A write that is on disk.
 package struct AcceptedWrite: Sendable, Equatable {
     package var entry: Int64
     /// `queued`, or `superseded` where nothing has to be sent: the server never had the item.

@@ -337,7 +337,6 @@ struct Wish: Equatable {
         var said: ItemEdit
     }
 
-    /// What follows as an edit.
     struct FollowUp: Equatable {
         var edit = ItemEdit()
         /// Whose words these are.

@@ -2,7 +2,6 @@ import PRSNLCore
 
 /// What a page under way must not undo, and what it may bring that is known here under another id.
 struct InFlightWrites: Sendable {
-    /// Delivered writes, counted.
     private(set) var deliveries = 0
     /// By item: its writes that were delivered. Only kept while a pull runs, because only then are pages under way.
     private var delivered: [ByteText: DeliveredWrite] = [:]
@@ -70,8 +69,6 @@ struct InFlightWrites: Sendable {
 
     mutating func noteSettled(_ entry: Int64) { unsettled[entry] = nil }
 
-    var expectsUnsettled: Bool { !unsettled.isEmpty }
-
     /// The creation that a new item of the server may be.
     func possibleCreation(of item: TimelineItem) -> Int64? {
         unsettled.first { $0.value.mayHaveBecome(item) }?.key
@@ -81,7 +78,6 @@ struct InFlightWrites: Sendable {
 /// What the server has accepted of an item while pages were under way, which may have been read before or after it.
 struct DeliveredWrite: Sendable {
     var item: String
-    /// The fields that an edit has set.
     var fields = ItemEdit()
     /// The server's time of the edit, where it gave one.
     var updatedAt: Timestamp?
@@ -157,7 +153,7 @@ extension Store {
         if expectsCreations, try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run() > 0 {
             return
         }
-        if inFlight.expectsUnsettled, let entry = inFlight.possibleCreation(of: item) {
+        if let entry = inFlight.possibleCreation(of: item) {
             try connection.cached("INSERT OR IGNORE INTO held_item (item_id, entry_id) VALUES (?, ?)")
                 .bind(item.id).bind(Int(entry)).run()
         }

@@ -4,7 +4,6 @@ package import PRSNLCore
 package struct UndoOutcome: Sendable, Equatable {
     /// How many writes it has made.
     package var count = 0
-    /// When it was accepted.
     package var acceptedAt: Timestamp?
     /// Writes were given up since, by `queue drop`, or by `restore` of what was not deleted yet.
     package var hasDroppedSince = false

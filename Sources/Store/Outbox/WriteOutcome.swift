@@ -56,7 +56,6 @@ package enum WriteOutcome: Sendable, Equatable {
         case undecidable
         /// The server has this URL and does not say under which id.
         case thereUnderNoID
-        /// The item of the write is not on the server.
         case itemGone
         /// The item was changed elsewhere since the edit was made. What the server has in the edited fields.
         case conflict(theirs: ItemEdit)
@@ -66,7 +65,6 @@ package enum WriteOutcome: Sendable, Equatable {
     package struct Delivery: Sendable, Equatable {
         /// Of a creation. `nil` where the server has the item and does not say which it is.
         package var serverID: String?
-        /// The whole item, where the answer had it.
         package var item: TimelineItem?
         /// Of an edit: the item's fields, where the answer had them.
         package var fields: ItemEdit?

@@ -18,7 +18,6 @@ final class Connection {
     let budget = ReadBudget()
     private var mostTaken = Int.max
 
-    let path: String
     private let handle: OpaquePointer
     private var prepared: [SQLText: Statement] = [:]
     /// `nil` until it was set.
@@ -26,7 +25,6 @@ final class Connection {
     private var cacheSize: Int?
 
     init(path: String, mode: Mode) throws(SQLiteFailure) {
-        self.path = path
         var opened: OpaquePointer?
         let flags =
             SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -262,7 +260,6 @@ final class Connection {
         try prepare(sql).first { $0.text(0) }
     }
 
-    /// Rows changed by the last INSERT, UPDATE or DELETE.
     var changes: Int { Int(sqlite3_changes(handle)) }
     var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
     /// Rows changed since the connection was opened, by triggers and virtual tables too.

@@ -71,7 +71,7 @@ final class DocumentWriter {
             "SELECT rowid FROM item WHERE rowid > ?2 ORDER BY rowid LIMIT ?1", limit - done, after: through)
         {
             // Its number may be that of a row which had changed, and it be in the index already.
-            if try !isIndexed(row) { try index(row) }
+            if try !document.bind(row).hasRow() { try index(row) }
             through = row
             if hasLongText || isEnough() { break }
         }
@@ -81,10 +81,6 @@ final class DocumentWriter {
         let rows = try connection.cached(sql).bind(limit)
         if let row { rows.bind(row) }
         return try rows.all { $0.int(0) }
-    }
-
-    private func isIndexed(_ row: Int) throws(SQLiteFailure) -> Bool {
-        try document.bind(row).hasRow()
     }
 
     private func index(_ number: Int) throws(SQLiteFailure) {

@@ -46,7 +46,6 @@ package struct ItemFilter: Sendable, Equatable {
     /// What has a name that may be misspelt.
     package enum Named: String, Sendable { case tag, type, platform }
 
-    /// What items are to have by name.
     package var names: [(kind: Named, name: String)] {
         groups.joined().filter { !$0.isNegated }.compactMap { condition in
             switch condition.what {

@@ -1,6 +1,5 @@
 package import PRSNLCore
 
-/// An item in a list.
 package struct ListedItem: Sendable, Equatable {
     package var id: String
     package var createdAt: Timestamp
@@ -25,7 +24,6 @@ package struct ListedItem: Sendable, Equatable {
 /// Items that were asked for.
 package struct ItemList: Sendable, Equatable {
     package var items: [ListedItem] = []
-    /// Whether there are more than were asked for.
     package var hasMore = false
     /// How many there are, with those that are not shown; `nil` where they were not counted.
     package var total: Int? { whole ?? (hasMore ? nil : items.count) }

@@ -164,14 +164,6 @@ extension StoreReader {
         return found
     }
 
-    /// How far the full-text index is; `nil` where the file has none yet.
-    package func searchState() throws(UserFacingError) -> SearchState? {
-        try readTogether { () throws(SQLiteFailure) -> SearchState? in
-            guard try missingIndex() == nil else { return nil }
-            return try SearchState(connection)
-        }
-    }
-
     func begunIndex() throws(SQLiteFailure) -> SearchState? {
         try missingIndex() == nil ? try SearchState(connection) : nil
     }

@@ -262,7 +262,6 @@ package struct SearchQuery: Sendable, Equatable {
     }
 }
 
-/// A query in its parts.
 private struct QueryParts {
     enum Token {
         case open(isNegated: Bool)

@@ -153,7 +153,9 @@ extension CopySummary {
             copy.verified = LastVerification(beside: reader.path, epoch: epoch)
         }
         outbox.failing = try Self.failing(connection)
-        lastError = try Self.lastError(connection)
+        lastError = try connection.prepare(
+            "SELECT \(RecurringError.columns) FROM recurring_error ORDER BY last_at DESC LIMIT 1"
+        ).first { RecurringError($0) }
         file.walSize = Int64(FileIdentity.size(path: reader.path + "-wal"))
         file.size = Int64(FileIdentity.size(path: reader.path))
     }
@@ -169,15 +171,9 @@ extension CopySummary {
                 count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
         }
     }
-
-    private static func lastError(_ connection: Connection) throws(SQLiteFailure) -> RecurringError? {
-        try connection.prepare("SELECT \(RecurringError.columns) FROM recurring_error ORDER BY last_at DESC LIMIT 1")
-            .first { RecurringError($0) }
-    }
 }
 
 extension CopySummary {
-    /// The texts of items.
     package struct Texts: Sendable, Equatable, Codable {
         /// The copy has the text of every item that has one.
         package var complete = false
@@ -266,7 +262,6 @@ extension CopySummary.Texts {
 /// What the file says in one line.
 package struct CopyCounts: Sendable, Equatable {
     package var live = 0
-    /// Writes that wait to be sent.
     package var waiting = 0
     /// Writes that wait for a person.
     package var parked = 0

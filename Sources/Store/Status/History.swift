@@ -110,7 +110,6 @@ extension PullRecord {
 }
 
 extension Store {
-    /// So many transitions are kept.
     static let keptTransitions = 200
 
     /// Keeps transitions, and forgets the oldest. What the file says already is not written again: a daemon that starts

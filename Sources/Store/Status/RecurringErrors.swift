@@ -73,10 +73,8 @@ extension Store {
 
     /// Of what fails before a send, for all writes.
     package static let outboxEndpoint = "outbox"
-    /// Of the full-text index.
     package static let searchEndpoint = "search index"
 
-    /// Marks the errors of one endpoint as over.
     package func endErrors(at endpoint: String) throws(UserFacingError) {
         let standing = try read { connection throws(SQLiteFailure) in
             try connection.prepare("SELECT 1 FROM recurring_error WHERE over = 0 AND endpoint = ?").bind(endpoint)
@@ -88,7 +86,6 @@ extension Store {
         }
     }
 
-    /// Of texts that fail.
     package static let textEndpoint = "GET /api/items/{id}"
 
     /// Marks all errors as over that a pull ends which has succeeded.

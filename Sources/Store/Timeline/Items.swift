@@ -19,7 +19,6 @@ struct ItemColumn: Sendable {
     /// The first schema whose files have it.
     let since: Int
     let bind: @Sendable (TimelineItem, Statement) -> Void
-    /// From the column of this number.
     let read: @Sendable (inout TimelineItem, Statement, Int32) -> Void
     /// Whether the column of this number has the item's value.
     let isSame: @Sendable (TimelineItem, Statement, Int32) -> Bool
@@ -178,8 +177,9 @@ extension StoreReader {
             "SELECT \(ItemColumn.all.of("timeline", schema: schema)), pending FROM timeline WHERE id = ?"
         ).bind(id).first { ShownItem($0, ItemColumn.all) }
         guard var shown = found else {
+            let reason = try connection.creationHiding(id).map(OutboxEntry.mayHaveMadeIt) ?? "it waits to be deleted"
             throw UserFacingError(
-                .itemUnknown, "The item \(id) is hidden: \(try reasonOfHiding(id)).",
+                .itemUnknown, "The item \(id) is hidden: \(reason).",
                 recoverySuggestion: "Look at `prsnlctl queue`.")
         }
         if schema >= Schema.versionWithTexts { try addText(to: &shown) }
@@ -187,10 +187,6 @@ extension StoreReader {
             "SELECT id FROM outbox WHERE item_id = ? AND ended_at IS NULL AND state = 'parked' ORDER BY id LIMIT 1"
         ).bind(id).first { $0.int64(0) }
         return shown
-    }
-
-    private func reasonOfHiding(_ id: String) throws(SQLiteFailure) -> String {
-        try connection.creationHiding(id).map(OutboxEntry.mayHaveMadeIt) ?? "it waits to be deleted"
     }
 
     func addText(to shown: inout ShownItem) throws(SQLiteFailure) {

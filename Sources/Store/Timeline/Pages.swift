@@ -60,8 +60,6 @@ package struct ChangeCounts: Sendable, Equatable {
 
     package init() {}
 
-    package var isEmpty: Bool { self == ChangeCounts() }
-
     package static func += (left: inout ChangeCounts, right: ChangeCounts) {
         left.added += right.added
         left.changed += right.changed

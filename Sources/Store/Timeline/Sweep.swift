@@ -79,7 +79,6 @@ extension Store {
         ).bind(item).bind(now).run()
     }
 
-    /// Removes texts that were replaced before `limit`.
     package func purgeFormerTexts(replacedBefore limit: Timestamp) throws(UserFacingError) {
         let isOld = try read { connection throws(SQLiteFailure) in
             try connection.prepare("SELECT 1 FROM former_text WHERE replaced_at < ? LIMIT 1").bind(limit).hasRow()

@@ -130,22 +130,17 @@ extension Store {
     /// - Parameter oldest: the other way round.
     package func dueTexts(now: Timestamp, limit: Int, oldest: Bool = false) throws(UserFacingError) -> [DueText] {
         try read { connection throws(SQLiteFailure) in
-            let order = "item.created_at \(oldest ? "ASC" : "DESC") LIMIT"
-            var due = try Self.texts(
-                connection.cached("SELECT \(Self.columns) \(Self.due) AND problem.item_id IS NULL ORDER BY \(order) ?")
-                    .bind(limit))
-            guard due.count < limit else { return due }
-            due += try Self.texts(
-                connection.cached(
-                    "SELECT \(Self.columns) \(TextTables.unasked) AND \(Self.version) < ? ORDER BY \(order) ?"
-                ).bind(Self.patience(now)).bind(limit - due.count))
-            guard due.count < limit else { return due }
-            due += try Self.texts(
-                connection.cached(
-                    """
-                    SELECT \(Self.columns) \(Self.asked) AND problem.next_at <= ? ORDER BY \(order) ?
-                    """
-                ).bind(now).bind(limit - due.count))
+            let order = "item.created_at \(oldest ? "ASC" : "DESC")"
+            let sources = [
+                ("\(Self.due) AND problem.item_id IS NULL", now),
+                ("\(TextTables.unasked) AND \(Self.version) < ?1", Self.patience(now)),
+                ("\(Self.asked) AND problem.next_at <= ?1", now),
+            ]
+            var due: [DueText] = []
+            for (source, time) in sources where due.count < limit {
+                let rows = try connection.cached("SELECT \(Self.columns) \(source) ORDER BY \(order) LIMIT ?2")
+                due += try Self.texts(rows.bind(time).bind(limit - due.count))
+            }
             return due
         }
     }

@@ -21,7 +21,6 @@ package struct Deletion: Sendable, Equatable {
             AND remark IS NOT '\(wasGone)')
         """
     fileprivate static let columns = "item.deleted_at, deletion.id, deletion.state, deletion.maybe_applied"
-    /// The remark of a deletion whose item was gone.
     package static let wasGone = "was already gone"
     /// How the remark of a deletion begins that was of no item: that of its capture was there before.
     static let ofNone = "not sent: the URL was there before you captured it"

@@ -45,7 +45,6 @@ extension StoreReader {
         }
     }
 
-    /// The digest, and the epoch of the changes.
     package func stamp(at now: Timestamp) throws(UserFacingError) -> (digest: String, epoch: String) {
         (try digest(at: now).digest, try changePlace(at: .latest).epoch)
     }

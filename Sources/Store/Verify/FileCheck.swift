@@ -172,7 +172,6 @@ enum FileCheck {
         "(strftime('%s', substr(\(time), 1, 19)) * 1000000 + substr(\(time), 21, 6))"
     }
 
-    /// The last change of each item.
     static let lastChanges = """
         SELECT item_id, kind, iif(json_valid(new), new, NULL), max(seq) FROM change_log WHERE item_id IS NOT NULL AND kind != 'text' GROUP BY item_id
         """

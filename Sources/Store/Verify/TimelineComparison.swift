@@ -40,7 +40,6 @@ package final class TimelineComparison {
     /// How many rows the server has shown.
     package private(set) var count = 0
 
-    /// - Throws: what `StoreReader` throws.
     package init(path: String) throws(UserFacingError) {
         let reader = try StoreReader(path: path)
         self.reader = reader

@@ -16,7 +16,6 @@ final class EngineInbox: Sendable {
         case settings
         /// The client has other credentials.
         case credentials
-        /// A person asks for a pull.
         case sync(RequestedPull)
         /// There is something to send. `manual`: a person wants all that waits to be tried.
         case writes(manual: Bool)

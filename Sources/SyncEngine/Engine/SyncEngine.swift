@@ -235,7 +235,6 @@ extension SyncEngine: NetworkUser {
     }
 }
 
-/// What became of one probe.
 package struct ProbeResult: Sendable {
     /// What was sent, or went ahead of the question to the server.
     package var sent: ProbeKind

@@ -182,8 +182,7 @@ final class PullMeter: Sendable {
     @Sendable
     func page(_ items: Int, _ position: Timestamp? = nil, of total: Int? = nil) {
         let progress = meter.withLock { meter in
-            if let total { meter.expect(total - meter.progress.items) }
-            meter.add(items, at: position)
+            meter.add(items, at: position, of: total)
             return meter.progress
         }
         shared.publish { $0.pull = progress }

@@ -336,7 +336,6 @@ enum OverlappingPages {
         /// From 1.
         var number: Int
         var limit: Int
-        /// The offset of its first item.
         var start: Int { (number - 1) * limit }
         /// The offset after its last item, if it is full.
         var end: Int { number * limit }

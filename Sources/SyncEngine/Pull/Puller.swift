@@ -69,18 +69,16 @@ struct Puller: Sendable {
     ) async throws(SyncFailure) -> Changes {
         let start = time.now()
         let coverage = await store.coverage
-        guard let newest = coverage.newest else {
-            return try await record(.backfill) { committer, requests throws(SyncFailure) in
-                _ = try await cursorPull(committer, requests).run(
-                    top: nil, bottom: .earliest, readAt: start, pageSize: pageSize)
-            }
-        }
-        return try await record(.head) { committer, requests throws(SyncFailure) in
+        let isFirst = coverage.intervals.isEmpty
+        let newest = coverage.newest ?? .earliest
+        return try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
             // The first answer tells the server's clock.
             let lowest = try await cursorPull(committer, requests).run(
-                top: nil, bottom: newest.next, floor: { headBottom(coverage, newAsOf: newAsOf, ahead: ahead) },
-                readAt: start, pageSize: pageSize, knownNewest: newest
+                top: nil, bottom: isFirst ? .earliest : newest.next,
+                floor: { headBottom(coverage, newAsOf: newAsOf, ahead: ahead) }, readAt: start, pageSize: pageSize,
+                knownNewest: newest
             ).lowest
+            if isFirst { return }
             try await pending(below: lowest, coverage, ahead) { place throws(SyncFailure) in
                 let before = committer.record.changed
                 _ = try await cursorPull(committer, requests).run(

@@ -14,11 +14,9 @@ struct OutboxMachine: Sendable {
     enum Event {
         /// The server took the write, and its answer shows it.
         case accepted(WriteOutcome.Delivery)
-        /// The request failed.
         case failed(APIError)
         /// A lookup before a send, or after one, says this. The account that it was shown to is proven.
         case lookedUp(WriteOutcome)
-        /// Such a lookup failed.
         case lookupFailed(SyncFailure)
         /// Which item of the server has the URL that was refused with this error.
         case located(OutboxLookup.Whereabouts, APIError)
@@ -63,7 +61,6 @@ struct OutboxMachine: Sendable {
         case failed(SyncFailure)
         /// The account has to be proven again before the next send.
         case unproven
-        /// A line for the log.
         case log(Advice)
     }
 

@@ -74,7 +74,6 @@ struct SendGate: Sendable {
 
     mutating func noteAnswer() { unanswered = 0 }
 
-    /// The server has accepted a write of this kind.
     mutating func noteAccepted(_ kind: OutboxEntry.Kind) {
         failures[kind] = nil
         slowedUntil[kind] = nil

@@ -14,7 +14,6 @@ struct Schedule: Sendable, Equatable {
         case recent
         /// Deletion candidates that were found once and have to be asked for again.
         case check
-        /// The texts of items.
         case texts
     }
 

@@ -19,11 +19,6 @@ struct SearchIndexer: Sendable {
     private static let collectingInPull: Duration = .seconds(4)
     /// Between two steps while a pull is under way: four fifths of the store's time are the pull's.
     private static let pauseInPull: Duration = .milliseconds(100)
-    /// After a failure, unless something is committed first: then the lock is free again, or the disk has room. A person who has removed
-    /// the cause asks for a pull, or has the configuration read again.
-    private static func wait(after error: UserFacingError) -> Duration {
-        .seconds(error.code == .databaseBusy ? 5 : 120)
-    }
 
     private var isPulling: Bool { shared.state.activity == .pulling }
 
@@ -31,16 +26,19 @@ struct SearchIndexer: Sendable {
     func run() async {
         var isFirst = true
         while !Task.isCancelled {
-            if let problem = shared.state.searchProblem {
-                let wait = Self.wait(after: problem)
+            let problem = shared.state.searchProblem
+            if let problem {
+                // Unless something is committed first: then the lock is free again, or the disk has room. A person who has
+                // removed the cause asks for a pull, or has the configuration read again.
+                let wait: Duration = .seconds(problem.code == .databaseBusy ? 5 : 120)
                 heartbeat.rest(atMost: wait)
                 await store.committed.wait(atMost: wait, time: time)
             } else if !isFirst {
                 heartbeat.rest(atMost: nil)
                 await store.committed.waitForSignal()
             }
+            defer { isFirst = false }
             guard shared.settings.searchIndex else {
-                isFirst = false
                 shared.publish { $0.searchProblem = nil }
                 continue
             }
@@ -48,10 +46,8 @@ struct SearchIndexer: Sendable {
                 try await collect()
                 heartbeat.wake()
                 try await work(whilePulling: Self.pauseInPull)
-                let isOver = isFirst || shared.state.searchProblem != nil
-                isFirst = false
                 shared.publish { $0.searchProblem = nil }
-                if isOver { try await store.endErrors(at: Store.searchEndpoint) }
+                if isFirst || problem != nil { try await store.endErrors(at: Store.searchEndpoint) }
             } catch is CancellationError {
                 break
             } catch let error as UserFacingError {
@@ -91,8 +87,8 @@ struct SearchIndexer: Sendable {
                 worked = true
                 // What was committed meanwhile is due too.
                 let left = try await store.searchState().notIndexed
-                meter.reach(max(meter.progress.items, due - left))
-                meter.expect(left)
+                let done = max(meter.progress.items, due - left)
+                meter.reach(done, of: done + left)
                 shared.publish { [progress = meter.progress] in $0.indexing = progress }
                 heartbeat.wake()
                 if Task.isCancelled { break }

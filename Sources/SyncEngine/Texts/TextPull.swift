@@ -26,7 +26,6 @@ struct TextPull {
     /// The group before it, which is written while the next texts are asked for.
     private var commit: Task<PullRecord, any Error>?
     private var committing: [TextAnswer] = []
-    /// Failures in a row.
     private var failures = 0
     /// Ids in a row that the server did not know, while nothing shows that it has texts at all; `nil` once it has given one.
     private var unknown: Int?

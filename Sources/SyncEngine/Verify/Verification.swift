@@ -27,7 +27,6 @@ struct Verification {
     private var hasMore = false
     /// Full of one instant each, so that the server does not show all of it.
     private var crowded: Set<Timestamp> = []
-    private var pagesSinceProof = 0
 
     /// After so many pages the server is asked whose they were.
     private static let pagesPerProof = 25
@@ -285,10 +284,8 @@ struct Verification {
         let now = onServersClock(time.now()).advanced(by: Self.slack)
         let changed = [difference.updatedAt, difference.createdAt].compactMap(\.self).first { $0 <= now }
         // What lies above all that the copy has read is new.
-        let isLater =
-            changed.map { changed in
-                readAt.map { changed > onServersClock($0).advanced(by: .zero - Self.slack) } ?? true
-            } ?? false
+        let read = readAt.map { onServersClock($0).advanced(by: .zero - Self.slack) } ?? .earliest
+        let isLater = changed.map { $0 > read } ?? false
         switch difference.kind {
         case .differs where difference.isOfOneVersion:
             add(.differs, difference, readAt: readAt)

@@ -13,7 +13,7 @@ enum WatchNetwork {
             let snapshot = event.snapshot
             let line = Array(
                 ("{\"at\":\(TimeSource.system.now().microseconds),\"addresses\":\(snapshot.addresses.count),"
-                    + "\"default\":\(snapshot.hasDefaultRoute),\"lost\":\(event.hasLostEvents)}\n").utf8)
+                    + "\"default\":\(!snapshot.defaultRoutes.isEmpty),\"lost\":\(event.hasLostEvents)}\n").utf8)
             // Nobody reads any more: the measurement is over.
             guard write(STDOUT_FILENO, line, line.count) == line.count else { return }
         }
