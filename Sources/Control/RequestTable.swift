@@ -2,7 +2,6 @@ import Console
 package import PRSNLCore
 
 package struct RequestTable: Sendable {
-    /// A request that was read, with what answers it.
     struct Read: Sendable {
         let request: any ControlRequest
         let answer: @Sendable (ControlConversation) async -> Void
@@ -80,7 +79,6 @@ struct ReplyLine<Reply: ControlReply>: Encodable {
     }
 }
 
-/// A line as the sender of a request reads it.
 enum ReceivedLine<Request: ControlRequest>: Decodable {
     case update(Request.Update)
     case answer(Request.Answer)

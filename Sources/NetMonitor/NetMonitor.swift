@@ -234,7 +234,6 @@ package final class NetMonitor: Sendable {
         }
     }
 
-    /// - Parameter reasons: what has changed, in words.
     private func observe(hasChanged: Bool, _ reasons: [String] = []) {
         let newest = served?.lastAddress
         let address = state.withLock { state in

@@ -16,7 +16,6 @@ final class NetlinkSocket {
         case lost
     }
 
-    /// What has arrived on a socket that hears of events.
     enum Arrived: Equatable {
         case events
         /// And some were dropped: ENOBUFS, or another error of receiving.
@@ -219,7 +218,6 @@ struct NetlinkMessage: Equatable, Sendable {
             + payload
     }
 
-    /// An attribute, padded.
     static func attribute(_ type: UInt16, _ value: [UInt8]) -> [UInt8] {
         let length = value.count + 4
         return native(UInt16(length)) + native(type) + value + [UInt8](repeating: 0, count: aligned(length) - length)

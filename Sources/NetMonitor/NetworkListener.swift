@@ -240,7 +240,6 @@ struct DumpSchedule: Sendable {
     /// After dumps that failed.
     static let retry = Backoff(base: pause, cap: .seconds(60), jitter: 1...1)
 
-    /// No dump before.
     private var earliest: Duration = .zero
     /// A dump without a hint: after things have settled, or because the last one failed.
     private var planned: Duration?

@@ -45,7 +45,6 @@ package actor Store {
     /// Whether a reader that keeps the WAL from being emptied was reported.
     private var reportedBlockedCheckpoint = false
 
-    /// The copy's coverage, as the file has it.
     package internal(set) var coverage: Coverage
     /// Server, dialect and account that the file is bound to. To be read without waiting for a commit.
     package nonisolated var binding: Binding { bound.withLock { $0 } }

@@ -60,7 +60,6 @@ struct RebuildIndexRequest: Request, BareRequest {
     func remark(_ answer: RebuildIndexReport, path: String) -> String? { Remark.change(true, path: path) }
 }
 
-/// What is left to index.
 package struct RebuildIndexReport: ControlReply {
     package static let type = "rebuild_index"
 

@@ -17,7 +17,6 @@ struct DoctorScene: Sendable {
     /// The file on which the daemon says that it works, where root looks at another one.
     let otherDatabase: String?
     let daemon: ServiceCheck.Daemon
-    /// What `--repair` has done.
     let repair: DoctorReport.Finding?
     /// As they were before anything here was opened; `nil` where the disk did not answer.
     let files: FilesCheck?

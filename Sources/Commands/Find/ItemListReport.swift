@@ -50,7 +50,6 @@ package struct ItemListReport: Sendable, Encodable {
     var none: Advice
     /// For the text: how many each query with another ending finds; `nil` where they were not counted.
     var otherEndings: [(query: String, items: Int?)] = []
-    /// Only how many there are.
     var isCount = false
 
     private enum CodingKeys: String, CodingKey {

@@ -91,7 +91,6 @@ enum ListOptions {
     /// Of as few, another ending of a word may find ten times as many.
     static let few = 100
 
-    /// How many items are shown, and how many are read to count them.
     static func amounts(_ arguments: ParsedArguments) throws(UserFacingError) -> (shown: Int, counting: Int) {
         var limit = usual
         if let text = arguments.value("--limit") {

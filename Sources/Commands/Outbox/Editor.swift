@@ -68,7 +68,6 @@ struct Editor {
         context.say("until it is queued, the text is in \(path)")
     }
 
-    /// - Returns: what was saved.
     private func run() throws(UserFacingError) -> String {
         setenv("PRSNL_EDITED", path, 1)
         // The variable may have options, and is a shell's to split, as git and crontab have it.

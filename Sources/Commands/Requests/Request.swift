@@ -197,7 +197,6 @@ package struct RunningParts: Sendable {
     package let client: PRSNLClient
     package let engine: SyncEngine
     package let login: LoginKeeper
-    /// What the requests have cost.
     package let figures: RequestMetrics
     package let time: TimeSource
 

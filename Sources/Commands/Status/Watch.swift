@@ -122,7 +122,6 @@ extension WatchRequest {
     }
 }
 
-/// That something has changed.
 struct ChangeSign: ControlReply {
     static let type = "changed"
 }

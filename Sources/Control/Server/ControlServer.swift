@@ -57,7 +57,6 @@ package final class ControlServer: Sendable {
         thread.join()
     }
 
-    /// What the thread starts with.
     struct Start: Sendable {
         let socket: ListeningSocket
         let mailbox: ControlMailbox

@@ -37,7 +37,6 @@ package struct Connectivity: Sendable, Equatable, Codable {
     }
 }
 
-/// What a probe of the server is.
 package enum ProbeKind: String, Sendable, Codable, CaseIterable {
     /// `GET /api/health`.
     case http

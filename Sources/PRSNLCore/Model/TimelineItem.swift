@@ -73,7 +73,6 @@ package struct ItemText: Sendable, Equatable {
         (content?.utf8.count ?? 0) + (transcription?.utf8.count ?? 0) + (metadata?.utf8.count ?? 0)
     }
 
-    /// Of the longest text.
     package var longest: Int { max(content?.utf8.count ?? 0, transcription?.utf8.count ?? 0) }
 }
 

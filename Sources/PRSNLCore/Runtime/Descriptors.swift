@@ -24,7 +24,6 @@ package enum Descriptors {
         return 0
     }
 
-    /// The folder that a file is in.
     package static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }

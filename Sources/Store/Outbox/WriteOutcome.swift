@@ -61,7 +61,6 @@ package enum WriteOutcome: Sendable, Equatable {
         case conflict(theirs: ItemEdit)
     }
 
-    /// What the server has now.
     package struct Delivery: Sendable, Equatable {
         /// Of a creation. `nil` where the server has the item and does not say which it is.
         package var serverID: String?
@@ -160,7 +159,6 @@ extension WriteOutcome {
     package var isParked: Bool { state == .parked }
     var isUnknown: Bool { state == .unknown }
 
-    /// In a conflict, what the server has.
     var theirs: ItemEdit? { if case .parked(.conflict(let theirs)) = self { theirs } else { nil } }
 
     var undecidedSince: UndecidedSince? {
@@ -182,7 +180,6 @@ extension WriteOutcome {
 /// What a request brought, and what it makes of its entry: carried out by one transaction (`Store.record`).
 package struct WriteRecord: Sendable {
     package var entry: Int64
-    /// The state that it leaves.
     package var from: OutboxEntry.State
     package var outcome: WriteOutcome
     /// When it is sent again, or looked up.

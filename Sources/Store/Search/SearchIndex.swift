@@ -1,7 +1,6 @@
 import CSQLite
 package import PRSNLCore
 
-/// What a step of the index has left to do.
 package enum IndexStep: Sendable, Equatable {
     /// Everything that is committed can be found.
     case done

@@ -43,7 +43,6 @@ package struct EngineState: Sendable, Equatable {
     package var pull: Progress?
     /// Of the full-text index, while there is much to do.
     package var indexing: Progress?
-    /// Whether the settings ask for texts.
     package var copiesTexts = true
     /// Whether the full-text index is kept up to date.
     package var keepsSearchIndex = true

@@ -130,7 +130,6 @@ extension Store {
         try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live + deleted FROM copy")) }
     }
 
-    /// Live items that were created in one of the intervals.
     package func liveCount(in intervals: [ClosedRange<Timestamp>]) throws(UserFacingError) -> Int {
         try read { connection throws(SQLiteFailure) in
             var count = 0

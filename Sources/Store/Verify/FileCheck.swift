@@ -167,7 +167,6 @@ enum FileCheck {
             separator: " UNION ALL ")
     }
 
-    /// Of a time in the file.
     private static func microseconds(_ time: String) -> String {
         "(strftime('%s', substr(\(time), 1, 19)) * 1000000 + substr(\(time), 21, 6))"
     }

@@ -34,7 +34,6 @@ final class EngineInbox: Sendable {
         var answer: CheckedContinuation<SyncResult, Never>
     }
 
-    /// The events of one loop.
     final class Queue: Sendable {
         private let events = Mutex<[Event]>([])
         private let wakeup = Wakeup()

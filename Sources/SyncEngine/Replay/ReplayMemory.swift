@@ -10,7 +10,6 @@ struct ReplayMemory {
     var urgedAt: Duration?
     /// When a wish that came soon after that is carried out.
     var urgesAgainAt: Duration?
-    /// The credentials that the client had then.
     var urgedWith = Credentials.none
     /// An entry is `sending` in the file and nothing is under way.
     var hasStray = false
