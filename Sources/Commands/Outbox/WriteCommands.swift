@@ -318,26 +318,19 @@ enum WriteFlow {
     static func journal<Asked: Request>(
         _ request: Asked, _ outbox: inout RequestClient
     ) throws(UserFacingError) -> Asked.Answer {
-        switch try written(request, &outbox) {
+        let outcome: RequestClient.Outcome<Asked.Answer>
+        do throws(UserFacingError) { outcome = try outbox.write(request) } catch {
+            throw error.with(
+                consequence: WritesRequest.refused,
+                suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
+        }
+        switch outcome {
         case .answered(let answer): return answer
         case .unknown(let error):
             throw error.with(
                 consequence: "It is not known whether it is on disk.",
                 suggestion: "Look with `prsnlctl queue --all` before you give the command again.",
                 next: "prsnlctl queue --all")
-        }
-    }
-
-    /// - Throws: Where nothing is on disk, with that.
-    private static func written<Asked: Request>(
-        _ request: Asked, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> RequestClient.Outcome<Asked.Answer> {
-        do throws(UserFacingError) {
-            return try outbox.write(request)
-        } catch {
-            throw error.with(
-                consequence: WritesRequest.refused,
-                suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
         }
     }
 
