@@ -31,7 +31,9 @@ package enum PrintedCommands {
             : >7
             exec 3>&1 1>/dev/null 2>/dev/null </dev/null
             PATH=
-            say() { for word; do printf '%s\\001' "$word"; done >&3; printf '\\002' >&3; }
+            end=$(printf '\\001')
+            # In one write: both sides of a pipe say theirs at the same time.
+            say() { said=; for word; do said=$said$word$end; done; printf '%s\\002' "$said" >&3; }
             \(functions)
             for line; do
                 if (eval "$line
