@@ -200,8 +200,9 @@ struct CommandContext: Sendable {
 
     private func reach(_ timeout: Duration, tries: Int) throws(UserFacingError) -> ControlClient {
         do throws(UserFacingError) { return try ControlClient(path: paths.controlSocket, timeout: timeout) } catch {
-            // A folder on the way there may be closed to this user, as that of root's home is once root is given up.
-            let isClosed = error.code == .controlRefused && !isSocketGiven
+            // A folder on the way there may be closed to the owner of the copy, as root's home is once root is given up.
+            let isOwner = FileStatus.status(paths.database).status?.st_uid == geteuid()
+            let isClosed = error.code == .controlRefused && !isSocketGiven && isOwner
             guard error.code == .daemonNotRunning || isClosed else { throw error }
             guard let holder else {
                 throw isClosed ? UserFacingError(.daemonNotRunning, "No daemon works on \(paths.database).") : error

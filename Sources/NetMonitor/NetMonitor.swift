@@ -152,23 +152,20 @@ package final class NetMonitor: Sendable {
             return (outcome, old, new, isNews, outcome.isProbeStale ? state.probe : nil)
         }
         staleProbe?.cancel()
-        if outcome.hasChanged {
+        if outcome.isOtherWay || outcome.hasChanged && (new.state == .offline || old.state == .offline) {
             // Two changes may come here at once, on two threads: the last one tells how it is then.
-            if new.state == .offline || old.state == .offline {
-                telling.withLock { _ in served?.setOffline(current.state == .offline) }
+            telling.withLock { _ in
+                let isOffline = current.state == .offline
+                // What goes another way came from an address, or over a link, that is perhaps gone.
+                served?.setOffline(isOffline, ending: isOffline || outcome.isOtherWay)
             }
+        }
+        if outcome.hasChanged {
             report(old, new)
             served?.connectivityChanged(from: old, isReturn: outcome.isReturn, silence: outcome.silence)
             source.setUrgent(new.state == .offline)
         } else if outcome.isReturn {
             served?.connectivityChanged(from: old, isReturn: true, silence: outcome.silence)
-        }
-        if outcome.isOtherWay, new.state != .offline {
-            // What is under way comes from an address, or over a link, that is perhaps gone.
-            telling.withLock { _ in
-                served?.setOffline(true)
-                served?.setOffline(current.state == .offline)
-            }
         }
         if outcome.hasChanged || isDueNews { wakeup.signal() }
     }
@@ -355,8 +352,8 @@ package protocol NetworkUser: AnyObject, Sendable {
     func probe() async throws(NetMonitor.Failure)
     /// The address that the newest connection used; `nil` where there was none.
     var lastAddress: String? { get }
-    /// No request may go on, or may again.
-    func setOffline(_ isOffline: Bool)
+    /// No request may begin, or may again. `ending`: those under way end.
+    func setOffline(_ isOffline: Bool, ending: Bool)
     /// - Parameters:
     ///   - isReturn: The server is back after it was away, so what failed for that may be tried at once.
     ///   - silence: How long it had not answered, where it was not this machine that was away.

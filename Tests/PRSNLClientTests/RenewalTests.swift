@@ -269,11 +269,11 @@ import Testing
         let held = fixture.server.script(.holdAnswer, on: .refresh)
         let read = Task { await apiError { () async throws(APIError) in try await fixture.read() } }
         try await fixture.server.waitForRequest(.refresh)
-        fixture.client.setOffline(true)
+        fixture.client.setOffline(true, ending: true)
         #expect(await read.value?.code == .offline)
         held.release()
         try await eventually("the pair to be stored") { fixture.saved.all.count == 1 }
-        fixture.client.setOffline(false)
+        fixture.client.setOffline(false, ending: false)
         #expect(try await fixture.read().items.count == 2)
         #expect(fixture.renewals == 1)
         fixture.expectCleanWire()
@@ -283,7 +283,7 @@ import Testing
         let fixture = try LoginFixture()
         try await fixture.read()
         fixture.age()
-        fixture.client.setOffline(true)
+        fixture.client.setOffline(true, ending: true)
         #expect(await apiError { () async throws(APIError) in try await fixture.read() }?.code == .offline)
         #expect(fixture.renewals == 0)
     }

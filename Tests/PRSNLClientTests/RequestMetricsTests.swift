@@ -15,7 +15,7 @@ struct RequestMetricsTests {
             usage: { figures.note($0) })
         for _ in 0..<3 { _ = try await client.session().account() }
         _ = await client.ping()
-        client.setOffline(true)
+        client.setOffline(true, ending: true)
         #expect(await apiError { () async throws(APIError) in try await client.session().account() } != nil)
         client.shutdown()
         let current = figures.current

@@ -43,8 +43,8 @@ import Testing
     @Test func aClientThatIsNeverAskedStartsNoThread() throws {
         let before = (try threads(), try wakers())
         let client = try TestClient("http://127.0.0.1:9").client
-        client.setOffline(true)
-        client.setOffline(false)
+        client.setOffline(true, ending: true)
+        client.setOffline(false, ending: true)
         #expect(!client.heartbeat.isLate(tolerance: .zero), "nothing hangs that is not there")
         #expect(try threads().subtracting(before.0).isEmpty)
         #expect(try wakers().subtracting(before.1).isEmpty)

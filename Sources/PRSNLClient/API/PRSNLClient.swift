@@ -131,13 +131,15 @@ package final class PRSNLClient: Sendable {
     /// Of its thread.
     package var heartbeat: Heartbeat { loop.heartbeat }
 
-    /// The network went away, or is back. While it is away, requests end with `offline` at once, those under way too, so
-    /// that no caller waits for a timeout. Probes are let through.
-    package func setOffline(_ isOffline: Bool) {
-        loop.setOffline(isOffline)
+    /// The network went away, or is back. While it is away, requests end with `offline` at once, so that no caller waits for a
+    /// timeout. Probes are let through.
+    ///
+    /// - Parameter ending: Those under way end so too.
+    package func setOffline(_ isOffline: Bool, ending: Bool) {
+        loop.setOffline(isOffline, ending: ending)
         let (pauses, waiters) = memory.withLock { memory in
             memory.isOffline = isOffline
-            guard isOffline else { return ([Task<Void, Never>](), [CheckedContinuation<Flight.End, Never>]()) }
+            guard ending else { return ([Task<Void, Never>](), [CheckedContinuation<Flight.End, Never>]()) }
             // Who waits for a renewal need not wait any longer; the renewal goes on.
             defer { memory.flight?.waiters = [:] }
             return (Array(memory.pauses.values), memory.flight.map { Array($0.waiters.values) } ?? [])

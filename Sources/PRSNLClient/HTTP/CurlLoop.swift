@@ -103,11 +103,13 @@ final class CurlLoop: Sendable {
         if let refusal { job.continuation.resume(returning: refusal) }
     }
 
-    /// Ends what is under way with `offline` and takes nothing but probes, until it is lifted.
-    func setOffline(_ isOffline: Bool) {
+    /// Takes nothing but probes, until it is lifted.
+    ///
+    /// - Parameter ending: What is under way ends with `offline`.
+    func setOffline(_ isOffline: Bool, ending: Bool) {
         let unsent = inbox.withLock { inbox -> [Job] in
             inbox.isOffline = isOffline
-            guard isOffline else { return [] }
+            guard ending else { return [] }
             inbox.work.isOffline = true
             let unsent = inbox.work.jobs.filter { !$0.request.isProbe }
             inbox.work.jobs.removeAll { !$0.request.isProbe }

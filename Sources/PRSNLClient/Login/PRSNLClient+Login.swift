@@ -45,7 +45,7 @@ extension PRSNLClient {
         configuration.stallTimeout = min(configuration.stallTimeout, limit)
         configuration.totalTimeout = min(configuration.totalTimeout, limit)
         let sibling = try PRSNLClient(configuration: configuration, time: time, usage: usage, log: log)
-        if memory.withLock(\.isOffline) { sibling.setOffline(true) }
+        if memory.withLock(\.isOffline) { sibling.setOffline(true, ending: true) }
         return sibling
     }
 

@@ -220,7 +220,7 @@ extension SyncEngine: NetworkUser {
 
     package var lastAddress: String? { client.lastAddress }
 
-    package func setOffline(_ isOffline: Bool) { client.setOffline(isOffline) }
+    package func setOffline(_ isOffline: Bool, ending: Bool) { client.setOffline(isOffline, ending: ending) }
 
     package func connectivityChanged(from old: Connectivity, isReturn: Bool, silence: Duration) {
         replayer.countReachable(asOf: old.state)
