@@ -35,7 +35,8 @@ struct CommandContext: Sendable {
                 ClientPaths(
                     controlSocket: environment.absolute(socket), database: RealPath.of(environment.absolute(database))),
                 isFileGiven: false, file: try Self.configurationFile(arguments), onlyOwn: false,
-                ServiceUnit(options: Self.options(arguments)), arguments, environment)
+                ServiceUnit(DefaultPaths.kind(ofUnit: "prsnld"), options: Self.options(arguments)), arguments,
+                environment)
             return
         }
         let file = try Self.configurationFile(arguments)
@@ -114,9 +115,10 @@ struct CommandContext: Sendable {
 
     /// Also by the name of a file that cannot be read.
     private static func kind(_ loaded: LoadedConfiguration, given: String?) -> ServiceUnit.Kind {
-        if loaded.isOwn { return .user }
-        guard let file = loaded.file ?? given else { return .system("prsnld") }
-        return DefaultPaths.unit(ofConfigurationFile: file).map(ServiceUnit.Kind.system) ?? .manual(file)
+        if loaded.isOwn { return DefaultPaths.kind(ofUnit: nil) }
+        guard let file = loaded.file ?? given else { return DefaultPaths.kind(ofUnit: "prsnld") }
+        guard let unit = DefaultPaths.unit(ofConfigurationFile: file) else { return .manual(file) }
+        return DefaultPaths.kind(ofUnit: unit, file: given)
     }
 
     /// The file of `--config`, or of the instance.

@@ -65,6 +65,7 @@ import Testing
     private static let machine = ServiceUnit()
     private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
     private static let own = ServiceUnit(.user)
+    private static let byHand = ServiceUnit(.manual(nil))
     private static let given = ServiceUnit(.system("prsnld"), options: ["--config", "/etc/prsnld/prsnld.conf"])
     private static let other = ServiceUnit(.manual("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
 
@@ -86,6 +87,9 @@ import Testing
             (own, "sudo prsnlctl login", "prsnlctl login"),
             (other, "systemctl start prsnld", "prsnld --config '/srv/a b.conf'"),
             (other, "systemctl restart prsnld", nil),
+            (byHand, "systemctl start prsnld", "prsnld"),
+            (byHand, "sudo systemctl restart prsnld", nil),
+            (byHand, "sudo prsnlctl login", "sudo prsnlctl login"),
             (other, "prsnld --check-config", "prsnld --config '/srv/a b.conf' --check-config"),
             (
                 other, "tail -n +3 FILE | prsnlctl capture --stdin",
@@ -119,7 +123,11 @@ import Testing
             ),
             // There is no such command for it.
             (other, "then `systemctl reload prsnld`.", "then restart the daemon."),
-            (other, "or `journalctl -u prsnld`.", "or `journalctl -u prsnld`."),
+            (other, "Look at `journalctl -u prsnld`, or the terminal.", "Look at its log, or the terminal."),
+            (
+                byHand, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+                "Start it with `prsnld` in a terminal."
+            ),
             (instance, "Look with `SELECT id FROM timeline`.", "Look with `SELECT id FROM timeline`."),
         ] as [(ServiceUnit, Advice, String)])
     func aSentenceHasTheCommandsOfItsDaemon(unit: ServiceUnit, sentence: Advice, text: String) throws {

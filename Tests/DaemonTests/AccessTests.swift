@@ -191,7 +191,7 @@ struct AccessTests {
             "/usr/bin/unshare",
             [
                 "--mount", "--propagation", "private", "bash", "-c",
-                "mount -t tmpfs none /run && mkdir -p /run/systemd/system && mount --bind '\(asked)' /usr/bin/systemctl && '\(try BuiltProducts.executable("prsnlctl"))' --database '\(scene.fixture.database)' status",
+                "mount -t tmpfs none /run && mkdir -p /run/systemd/system && touch /run/systemd/system/prsnld.service && mount --bind '\(asked)' /usr/bin/systemctl && '\(try BuiltProducts.executable("prsnlctl"))' --database '\(scene.fixture.database)' status",
             ], environment: ["HOME": "/", "PATH": "/usr/sbin:/usr/bin:/bin", "LANG": "C.UTF-8"], directory: "/")
         _ = try await terminal.waitForExit()
         #expect(try TestFile.text(seen) == "none\n", "\(terminal.shown)")

@@ -228,6 +228,8 @@ import Testing
             mkdir -p /etc/systemd/system
             touch /etc/systemd/system/prsnld.service
             mount -t tmpfs none /var/lib
+            mount -t tmpfs none /run
+            mkdir -p /run/systemd/system
             echo '\(DevAccount.owner.password)' | "$prsnlctl" login --server '\(fixture.server.url)' \\
                 --email '\(DevAccount.owner.email)' --password-stdin
             ls /var/lib/prsnld

@@ -46,12 +46,9 @@ enum LoginCommand {
             }
             report.configuration = path
         }
-        if report.source == .file, case .system(let unit) = context.unit.kind,
-            !DefaultPaths.hasUnit(unit, exists: { access($0, F_OK) == 0 })
-        {
+        if report.source == .file, context.unit.kind == .manual(nil) {
             context.say(
                 "the login is beside \(context.paths.database), where `prsnld` finds it when this user starts it")
-            report.nextCommand = report.nextCommand == "systemctl start prsnld" ? "prsnld" : report.nextCommand
         }
         try context.write(report)
         return report.exitCode

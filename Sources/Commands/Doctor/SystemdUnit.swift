@@ -80,7 +80,8 @@ struct SystemdUnit: Sendable, Equatable {
         switch unit.kind {
         case .system(let name): show(name, isUser: false)
         case .user: show("prsnld", isUser: true)
-        case .manual(let file): .notKnown("which unit starts prsnld with \(file) is not known")
+        case .manual(let file?): .notKnown("no unit of systemd is known that starts prsnld with \(file)")
+        case .manual(nil): .notKnown("systemd does not run here, or has no unit prsnld")
         }
     }
 
@@ -97,8 +98,6 @@ struct SystemdUnit: Sendable, Equatable {
     }
 
     private static func show(_ name: String, isUser: Bool) -> ServiceCheck.Unit {
-        // sd_booted(3).
-        guard access("/run/systemd/system", F_OK) == 0 else { return .notKnown("systemd does not run here") }
         let wanted = "--property=LoadState,ActiveState,SubState,Result,StatusText"
         do throws(Failure) {
             let output = try run((isUser ? ["--user"] : []) + ["show", "\(name).service", wanted])

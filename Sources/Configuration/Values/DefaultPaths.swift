@@ -93,6 +93,17 @@ package enum DefaultPaths {
         }
     }
 
+    /// That unit of the machine's, or the person's own where there is no name, if systemd runs here (sd_booted(3)) and has it.
+    ///
+    /// - Parameter file: the configuration, where it was named.
+    package static func kind(ofUnit name: String?, file: String? = nil) -> ServiceUnit.Kind {
+        let exists = { (path: String) in access(path, F_OK) == 0 }
+        guard exists("/run/systemd/system"), name.map({ hasUnit($0, exists: exists) }) ?? true else {
+            return .manual(file)
+        }
+        return name.map(ServiceUnit.Kind.system) ?? .user
+    }
+
     /// What systemd makes for that unit (StateDirectory=, RuntimeDirectory=).
     package static func directories(ofInstance name: String?) -> (state: String, runtime: String) {
         let folder = name.map { "prsnld-instances/\($0)" } ?? "prsnld"

@@ -161,7 +161,7 @@ package struct ControlClient: ~Copyable {
     private func gone() -> UserFacingError {
         UserFacingError(
             .daemonNotRunning, "The daemon closed the connection before it answered.",
-            recoverySuggestion: "Look at its log: `journalctl -u prsnld`, or the terminal that it runs in.")
+            recoverySuggestion: "Look at `journalctl -u prsnld`, or the terminal that it runs in.")
     }
 
     private static func connectError(_ code: Int32, _ path: String) -> UserFacingError {

@@ -6,8 +6,9 @@ package struct ServiceUnit: Sendable, Equatable {
         case system(String)
         /// `prsnld` of the person's own systemd.
         case user
-        /// With a configuration of which no unit is known; its path.
-        case manual(String)
+        /// Started by hand: systemd does not run here, or has no unit for it. The path of its configuration; `nil` where that is
+        /// found without being named.
+        case manual(String?)
     }
 
     package var kind: Kind
@@ -34,7 +35,7 @@ package struct ServiceUnit: Sendable, Equatable {
     /// What `prsnld` needs on its command line to be this one.
     private var configuration: [String] {
         if let instance { return ["--config", "/etc/prsnld/\(instance).conf"] }
-        if case .manual(let path) = kind { return ["--config", path] }
+        if case .manual(let path?) = kind { return ["--config", path] }
         // As it was given.
         return options.firstIndex(of: "--config").map { Array(options[$0...].prefix(2)) } ?? []
     }
@@ -43,13 +44,15 @@ package struct ServiceUnit: Sendable, Equatable {
     /// that say already which daemon they mean among them.
     package func fit(_ command: NextCommand) -> NextCommand? { fit(line: command.line).map(NextCommand.init(line:)) }
 
-    /// A sentence with the commands of this daemon. One that it has none for stays, but that which restarts it.
+    /// A sentence with the commands of this daemon. One that it has none for stays, but that which restarts it or shows its log.
     package func fit(_ advice: Advice) -> Advice {
         var fitted: Advice = ""
         for (text, command) in zip(advice.texts, advice.commands) {
             let own = fit(command)
             let isRestart = ["systemctl restart prsnld", "systemctl reload prsnld"].contains(command.line)
-            fitted = fitted + "\(text)" + (own == nil && isRestart ? "restart the daemon" : "\(own ?? command)")
+            let words: Advice? =
+                isRestart ? "restart the daemon" : command.line.hasPrefix("journalctl") ? "its log" : nil
+            fitted = fitted + "\(text)" + (own.map { "\($0)" } ?? words ?? "\(command)")
         }
         fitted = fitted + "\(advice.texts[advice.commands.count])"
         // Without systemd both ways to start it are one.

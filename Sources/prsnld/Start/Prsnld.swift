@@ -93,13 +93,16 @@ struct Setup {
     var unit: ServiceUnit {
         guard let configurationFile else {
             let isOwn = DefaultPaths.ownConfiguration(environment).map { access($0, F_OK) == 0 } ?? false
-            return ServiceUnit(isOwn ? .user : .system("prsnld"))
+            return ServiceUnit(DefaultPaths.kind(ofUnit: isOwn ? nil : "prsnld"))
         }
         let path = environment.absolute(configurationFile)
         if let instance = DefaultPaths.instance(ofConfigurationFile: path) {
-            return ServiceUnit(.system("prsnld@\(instance)"), options: ["--instance", instance])
+            let kind = DefaultPaths.kind(ofUnit: "prsnld@\(instance)", file: path)
+            return ServiceUnit(kind, options: ["--instance", instance])
         }
-        let kind = DefaultPaths.unit(ofConfigurationFile: path).map(ServiceUnit.Kind.system) ?? .manual(path)
+        let kind =
+            DefaultPaths.unit(ofConfigurationFile: path).map { DefaultPaths.kind(ofUnit: $0, file: path) }
+            ?? .manual(path)
         // To the machine's service its unit says so, and prsnlctl finds that without being told.
         let isService = kind == .system("prsnld") && environment.variables["STATE_DIRECTORY"] != nil
         return ServiceUnit(kind, options: isService ? [] : ["--config", path])
