@@ -168,7 +168,7 @@ extension ConfigurationKey {
             "The longest that one request may take, from the connection to the last byte."),
         .size(
             "max_answer_size", \.network.maximumAnswerSize, from: "64KiB", to: "1GiB",
-            "A larger page, decompressed, is refused and asked for in parts. A single item may have 16 MiB, all else 1 MiB."
+            "A page that is larger than half of this, decompressed, is refused and asked for in parts. A single item may have 16 MiB, all else 1 MiB."
         ),
         .size(
             "max_database_size", \.maximumDatabaseSize, from: "16MiB", to: "1024GiB",

@@ -25,7 +25,7 @@ from tour import Failed
 MOST_MEMORY, MOST_CPU, MOST_SECONDS = 64 * MEBIBYTE, 2.0, 2.0
 # Attacks without an end are watched for so long.
 SECONDS = int(os.environ.get("HOSTILE_SECONDS") or 15)
-PAGE_LIMIT = 16 * MEBIBYTE
+PAGE_LIMIT = 8 * MEBIBYTE
 TEXT_LIMIT = 8 * MEBIBYTE
 START = 1_750_000_000
 
@@ -77,8 +77,8 @@ def first_below(path):
     return math.floor(START - datetime.fromisoformat(cursor[0].replace("Z", "+00:00")).timestamp()) + 1
 
 
-def endless(**more):
-    return lambda first: page([item(first + place, **more) for place in range(100)])
+def endless(count=100, **more):
+    return lambda first: page([item(first + place, **more) for place in range(count)])
 
 
 def joined(words, separator=" "):
@@ -126,24 +126,25 @@ NOTHING = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\0\0\0\xff\xff" * (10 << 20)
 
 
 def attacks():
-    yield Attack("a page of 16 MiB of numbers", lambda _: filled(b'{"items":[', b"0,", b"0]}"))
-    yield Attack("a page of 16 MiB of objects", lambda _: filled(b'{"items":[', b'{"":0},', b"0]}"))
-    yield Attack("a page of 16 MiB of brackets", lambda _: filled(b'{"items":', b"["))
-    yield Attack("a page of 16 MiB of escapes in one title", lambda _: page([item(1)]).replace(
+    yield Attack("a page of 8 MiB of numbers", lambda _: filled(b'{"items":[', b"0,", b"0]}"))
+    yield Attack("a page of 8 MiB of objects", lambda _: filled(b'{"items":[', b'{"":0},', b"0]}"))
+    yield Attack("a page of 8 MiB of brackets", lambda _: filled(b'{"items":', b"["))
+    yield Attack("a page of 8 MiB of escapes in one title", lambda _: page([item(1)]).replace(
         b"Item 1", filled(b"", b"\\u0041", size=PAGE_LIMIT - 1_024)))
     # Each byte that is no UTF-8 becomes three, in each copy that is made of it.
     for name in ("id", "title"):
-        yield Attack(f"an item whose {name} has 16 MiB and is no UTF-8", lambda _, name=name: page([item(1)]).replace(
+        yield Attack(f"an item whose {name} has 8 MiB and is no UTF-8", lambda _, name=name: page([item(1)]).replace(
             json.dumps(item(1)[name]).encode(), b'"' + filled(b"", b"\xff", size=PAGE_LIMIT - 1_024) + b'"'))
-    yield Attack("a page of 100 items of 160 KiB", endless(summary="x" * 160_000))
-    yield Attack("items with 150 KiB of unknown fields, for ever", endless(unknown={"a": ["y" * 1_000] * 150}))
+    yield Attack("a page of 100 items of 80 KiB", endless(summary="x" * 80_000))
+    yield Attack("a page of 40 items of 14,000 tags", endless(40, tags=[f"tag {number}" for number in range(14_000)]))
+    yield Attack("items with 75 KiB of unknown fields, for ever", endless(unknown={"a": ["y" * 1_000] * 75}))
     yield Attack("a cursor that falls by a second, for ever", endless())
     yield Attack("a bomb of gzip", lambda _: gzip.compress(b'{"items":["' + b" " * (1 << 28)), headers=[
         ("Content-Encoding", "gzip")])
     yield Attack("gzip in gzip in gzip around nothing", lambda _: nested(NOTHING, 2), headers=[
         ("Content-Encoding", "gzip, gzip, gzip")])
     yield Attack("gzip around nothing, for ever", lambda _: NOTHING, headers=[("Content-Encoding", "gzip")], chunk=1 << 16)
-    yield Attack("a page of 16 MiB in chunks of one byte", lambda _: filled(b'{"items":[', b"0,", b"0]}"), chunk=1)
+    yield Attack("a page of 8 MiB in chunks of one byte", lambda _: filled(b'{"items":[', b"0,", b"0]}"), chunk=1)
     yield Attack("a text of different words", text=joined(different()))
     yield Attack("a text of words that collide", text=joined(colliding()))
     yield Attack("a text that collides at its beginning", text=joined(itertools.chain(itertools.islice(colliding(), 9_000), different())))

@@ -200,7 +200,7 @@ struct DevServerTests {
         let server = try DevServer.start(.init(dialect: .cursor), items: DevItem.generate(count: 25))
         server.script(row.fault, on: .timeline, times: .max)
         let test = try TestClient(server.url, Self.credentials(server)) {
-            $0.maximumAnswerSize = 1_000_000
+            $0.maximumAnswerSize = 2_000_000
             if row.code == .timedOut { $0.stallTimeout = .milliseconds(200) }
         }
         let error = try #require(

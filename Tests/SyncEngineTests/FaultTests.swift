@@ -204,7 +204,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         let fixture = try PullFixture(dialect, items: items)
         // The others show a new note only once it is processed.
         if dialect == .express { fixture.server.script(.closeAfterApplying, on: .capture) }
-        let result = try await fixture.withEngine(maximumAnswerSize: 1 << 20) { engine, store in
+        let result = try await fixture.withEngine(maximumAnswerSize: 2 << 20) { engine, store in
             // To write a note, the newest page is read before, and after a lost answer the newest pages.
             _ = try await store.accept([.create(NewItem(note: "Some words"))], now: fixture.time.now)
             return await engine.runOnce()
@@ -225,7 +225,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
             #expect(await engine.sync(SyncRequest(full: true)).isComplete)
             return fixture.server.requests(.timeline).count
         }
-        try await fixture.withEngine(maximumAnswerSize: 900_000) { engine, _ in
+        try await fixture.withEngine(maximumAnswerSize: 1_800_000) { engine, _ in
             fixture.time.stand()
             let run = Task { await engine.run() }
             #expect(await engine.sync(SyncRequest()).isComplete == false)

@@ -61,7 +61,8 @@ package final class ClientSession: Sendable {
     /// Reads one page. The dialect of the envelope is in the answer. All dialects understand a request in dialect C's form.
     package func timeline(_ request: TimelineRequest) async throws(APIError) -> TimelinePage {
         var call = Call("GET", "/api/timeline", query: request.query)
-        call.answerLimit = client.configuration.maximumAnswerSize
+        // In memory are the answer, what is read out of it, and the page that is committed meanwhile.
+        call.answerLimit = client.configuration.maximumAnswerSize / 2
         if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
         var (answer, requestID) = try await send(call)
         if let age = answer.age, age > 0 {
