@@ -88,8 +88,7 @@ final class ItemStates {
     /// Those of which a state was found since the last time.
     func take() throws(SQLiteFailure) -> Set<Int64> {
         try look()
-        defer { found = [] }
-        return found
+        return exchange(&found, with: [])
     }
 
     private func look() throws(SQLiteFailure) {

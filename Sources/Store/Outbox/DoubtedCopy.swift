@@ -49,7 +49,7 @@ extension Store {
         var held: [Int64] = []
         try connection.transaction { () throws(SQLiteFailure) in
             var writer = OutboxWriter(
-                connection, statements, now: now, serverNow: nil,
+                connection: connection, statements: statements, now: now, serverNow: nil,
                 reachable: try connection.double("SELECT reachable_seconds FROM copy"))
             let queued = try connection.prepare(
                 """

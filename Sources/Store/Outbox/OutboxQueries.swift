@@ -162,10 +162,7 @@ extension Store {
                 SELECT item_id FROM outbox WHERE is_unverified IS 1
                     AND item_id IN (SELECT id FROM item WHERE deleted_at IS NULL UNION ALL SELECT id FROM local_item))
             """
-        let isAny = try read { connection throws(SQLiteFailure) in
-            try connection.prepare(old + " LIMIT 1").bind(limit).hasRow()
-        }
-        guard isAny else { return }
+        guard try hasRow(old + " LIMIT 1", limit) else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare("DELETE FROM outbox_attempt WHERE entry_id IN (\(old))").bind(limit).run()
             try connection.prepare("DELETE FROM outbox WHERE id IN (\(old))").bind(limit).run()

@@ -38,7 +38,7 @@ extension Store {
         now: Timestamp, _ body: (inout OutboxWriter) throws(SQLiteFailure) -> Result
     ) throws(UserFacingError) -> Result {
         let (result, awaited, sends) = try writeOutbox { connection throws(SQLiteFailure) in
-            var writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
+            var writer = self.writer(connection, now: now)
             let result = try body(&writer)
             try writer.deltas.save(connection)
             return (result, writer.awaited, writer.deltas.sends)
@@ -46,6 +46,11 @@ extension Store {
         followSends(sends)
         inFlight.expectProcessing(of: awaited)
         return result
+    }
+
+    func writer(_ connection: Connection, now: Timestamp) -> OutboxWriter {
+        OutboxWriter(
+            connection: connection, statements: statements, now: now, serverNow: serverNow, reachable: reachable)
     }
 }
 
@@ -63,17 +68,6 @@ struct OutboxWriter {
     var deltas = CounterDeltas()
     /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
     var awaited: Set<String> = []
-
-    init(
-        _ connection: Connection, _ statements: ItemStatements?, now: Timestamp, serverNow: ServerTime?,
-        reachable: Double
-    ) {
-        self.connection = connection
-        self.statements = statements
-        self.now = now
-        self.serverNow = serverNow
-        self.reachable = reachable
-    }
 
     // MARK: Rows
 

@@ -204,11 +204,8 @@ extension Store {
             next_attempt_at > ?1 OR (next_attempt_at > iif(awaits_item, ?3, ?2) AND attempts = 0 AND state = 'queued')
             """
         let patience = now.advanced(by: OutboxWriter.settlingPatience)
-        let isAhead = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1")
-                .bind(limit).bind(now).bind(patience).hasRow()
-        }
-        guard isAhead else { return }
+        let isAhead = "SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1"
+        guard try hasRow(isAhead, limit, now, patience) else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare(
                 "UPDATE outbox SET next_attempt_at = ?2 WHERE next_attempt_at IS NOT NULL AND (\(condition))"
@@ -241,9 +238,8 @@ extension Store {
     /// clock that may be wrong. Then it waits a little longer.
     package func awaitsOn(_ entry: OutboxEntry, now: Timestamp) throws(UserFacingError) -> Bool {
         guard entry.awaitsItem, entry.reachableAge < OutboxWriter.settlingPatience else { return false }
-        let serverNow = serverNow
         let isUnsettled = try read { connection throws(SQLiteFailure) in
-            try OutboxWriter(connection, nil, now: now, serverNow: serverNow, reachable: 0).isUnsettled(entry.itemID)
+            try writer(connection, now: now).isUnsettled(entry.itemID)
         }
         guard isUnsettled else { return false }
         try writeOutbox { connection throws(SQLiteFailure) in
@@ -261,10 +257,7 @@ extension Store {
                 AND error_code IN ('server_error', 'service_unavailable') AND follows IS NULL
             """
         let before = now.advanced(by: .seconds(-60))
-        let isAny = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1").bind(now).bind(before).hasRow()
-        }
-        guard isAny else { return }
+        guard try hasRow("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1", now, before) else { return }
         try writeOutbox { connection throws(SQLiteFailure) in
             try connection.prepare("UPDATE outbox SET next_attempt_at = ?1 WHERE \(condition)").bind(now).bind(before)
                 .run()

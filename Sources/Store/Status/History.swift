@@ -115,9 +115,7 @@ extension Store {
     /// Keeps transitions, and forgets the oldest. What the file says already is not written again: a daemon that starts
     /// and finds its server has no news.
     package func saveTransitions(_ transitions: [ConnectivityTransition]) throws(UserFacingError) {
-        let last = try read { connection throws(SQLiteFailure) in
-            try connection.text("SELECT state FROM connectivity_transition ORDER BY id DESC LIMIT 1")
-        }
+        let last = try text("SELECT state FROM connectivity_transition ORDER BY id DESC LIMIT 1")
         let news = transitions.drop { $0.state.rawValue == last ?? Connectivity.State.online.rawValue }
         guard !news.isEmpty else { return }
         try write { connection throws(SQLiteFailure) in

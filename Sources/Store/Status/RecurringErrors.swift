@@ -106,14 +106,10 @@ extension Store {
                     SELECT 1 FROM outbox INDEXED BY outbox_failing
                     WHERE \(Tables.isFailing) AND 'outbox (' || kind || ')' = endpoint)
             """
-        let standing = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT EXISTS (SELECT 1 FROM recurring_error WHERE \(isOver))")
-        }
-        guard standing == 1 || !unrecorded.isEmpty else { return }
+        let isStanding = try hasRow("SELECT 1 FROM recurring_error WHERE \(isOver) LIMIT 1")
+        guard isStanding || !unrecorded.isEmpty else { return }
         try saveUnrecorded()
-        try write { connection throws(SQLiteFailure) in
-            try connection.execute("UPDATE recurring_error SET over = 1 WHERE \(isOver)")
-        }
+        try run("UPDATE recurring_error SET over = 1 WHERE \(isOver)")
     }
 
     /// What `StoreReader` tells of the file, and what the disk has not taken.
@@ -125,13 +121,9 @@ extension Store {
     ///
     /// - Returns: how many there were.
     package func forgetErrors() throws(UserFacingError) -> Int {
-        let count = try read { connection throws(SQLiteFailure) in
-            Int(try connection.integer("SELECT count(*) FROM recurring_error"))
-        }
+        let count = try integer("SELECT count(*) FROM recurring_error")
         guard count + unrecorded.count > 0 else { return 0 }
-        try write { connection throws(SQLiteFailure) in
-            try connection.execute("DELETE FROM recurring_error")
-        }
+        try run("DELETE FROM recurring_error")
         unrecorded = []
         return count
     }

@@ -246,15 +246,11 @@ extension Store {
 
     /// How far the server's clock was ahead of ours when the newest items were last read, as the file has it.
     package func serverAhead() throws(UserFacingError) -> Duration? {
-        try read { connection throws(SQLiteFailure) in
-            try connection.text("SELECT server_ahead FROM copy").flatMap { Int64($0) }.map { .microseconds($0) }
-        }
+        try text("SELECT server_ahead FROM copy").flatMap { Int64($0) }.map { .microseconds($0) }
     }
 
     package func newAsOf() throws(UserFacingError) -> Timestamp? {
-        try read { connection throws(SQLiteFailure) in
-            try connection.text("SELECT new_as_of FROM copy").flatMap { Timestamp($0) }
-        }
+        try text("SELECT new_as_of FROM copy").flatMap { Timestamp($0) }
     }
 
     static func save(_ coverage: Coverage, _ connection: Connection) throws(SQLiteFailure) {

@@ -32,9 +32,7 @@ extension Store {
     /// How many deletion candidates `suspects` would name without a limit.
     package func deletionCandidateCount(foundBefore: Timestamp, now: Timestamp = .latest) throws(UserFacingError) -> Int
     {
-        try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT count(*) \(Self.due)").bind(foundBefore).bind(now).first { $0.int(0) } ?? 0
-        }
+        try integer("SELECT count(*) \(Self.due)", foundBefore, now)
     }
 
     /// When the next deletion candidate is due: `earliest` for one that never was. `nil` where there is none, or all wait for a person's
@@ -62,20 +60,13 @@ extension Store {
     /// answer still.
     package func restartFound(at now: Timestamp) throws(UserFacingError) {
         let found = "missing_since IS NOT NULL AND found_at IS NOT NULL"
-        let isAny = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM item WHERE \(found) LIMIT 1").hasRow()
-        }
-        guard isAny else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE item SET found_at = ? WHERE \(found)").bind(now).run()
-        }
+        guard try hasRow("SELECT 1 FROM item WHERE \(found) LIMIT 1") else { return }
+        try run("UPDATE item SET found_at = ? WHERE \(found)", now)
     }
 
     /// Some of too many deletion candidates were found: the others are asked for when those are.
     package func noteSampled(at now: Timestamp) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE copy SET suspects_sampled_at = ?").bind(now).run()
-        }
+        try run("UPDATE copy SET suspects_sampled_at = ?", now)
     }
 
     // MARK: Held back
@@ -132,9 +123,7 @@ extension Store {
 
     /// Deletions that wait for a person's word.
     package func deletionsHeld() throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
-            Int(try connection.integer("SELECT deletions_held FROM copy"))
-        }
+        try integer("SELECT deletions_held FROM copy")
     }
 
     // MARK: Not to be asked for
@@ -161,17 +150,12 @@ extension Store {
     /// They wait no longer, and as long as they have failed in a row if they fail again.
     package func askUnansweredAgain(at now: Timestamp) throws(UserFacingError) {
         guard try unanswered() != nil else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE unanswered_suspect SET next_at = ?1 WHERE next_at > ?1").bind(now).run()
-        }
+        try run("UPDATE unanswered_suspect SET next_at = ?1 WHERE next_at > ?1", now)
     }
 
     /// Forgets those that were answered, or are no deletion candidates any more.
     package func forgetAnswered(_ ids: [String] = []) throws(UserFacingError) {
-        let any = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT EXISTS (SELECT 1 FROM unanswered_suspect)")
-        }
-        guard any == 1 else { return }
+        guard try hasRow("SELECT 1 FROM unanswered_suspect LIMIT 1") else { return }
         try write { connection throws(SQLiteFailure) in
             for id in ids {
                 try connection.prepare("DELETE FROM unanswered_suspect WHERE item_id = ?").bind(id).run()

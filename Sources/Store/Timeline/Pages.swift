@@ -210,7 +210,7 @@ extension Store {
         let items = page.items.filter { inFlight.awaits($0, now: serverNow) && written[ByteText($0.id)] == nil }.map(
             \.id)
         guard !items.isEmpty else { return [] }
-        var writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
+        var writer = self.writer(connection, now: now)
         var processed: [String] = []
         for item in items where try !writer.isUnsettled(item) {
             try writer.settled(item)
@@ -263,7 +263,7 @@ extension Store {
         }
         if !edited.isEmpty {
             // Tags that wait are shown with those that the server has now.
-            let writer = OutboxWriter(connection, statements, now: now, serverNow: serverNow, reachable: reachable)
+            let writer = self.writer(connection, now: now)
             for id in edited { try writer.refreshLocalEdit(id) }
         }
         counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)

@@ -80,23 +80,15 @@ extension Store {
     }
 
     package func purgeFormerTexts(replacedBefore limit: Timestamp) throws(UserFacingError) {
-        let isOld = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM former_text WHERE replaced_at < ? LIMIT 1").bind(limit).hasRow()
-        }
-        guard isOld else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.prepare("DELETE FROM former_text WHERE replaced_at < ?").bind(limit).run()
-        }
+        guard try hasRow("SELECT 1 FROM former_text WHERE replaced_at < ? LIMIT 1", limit) else { return }
+        try run("DELETE FROM former_text WHERE replaced_at < ?", limit)
     }
 
     /// Removes tombstones older than `limit`, but never the newest row: its number would be given to another item, which would
     /// then count as known (`KnownItems`).
     package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {
         let isOld = "deleted_at < ? AND rowid < (SELECT max(rowid) FROM item)"
-        let old = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM item WHERE \(isOld) LIMIT 1").bind(limit).hasRow()
-        }
-        guard old else { return }
+        guard try hasRow("SELECT 1 FROM item WHERE \(isOld) LIMIT 1", limit) else { return }
         try write { connection throws(SQLiteFailure) in
             var deltas = CounterDeltas()
             for table in ["item_body", "text_problem", "held_item"] {
@@ -127,7 +119,7 @@ extension Store {
 
     /// Live items and tombstones.
     package func rowCount() throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live + deleted FROM copy")) }
+        try integer("SELECT live + deleted FROM copy")
     }
 
     package func liveCount(in intervals: [ClosedRange<Timestamp>]) throws(UserFacingError) -> Int {
@@ -144,7 +136,7 @@ extension Store {
     }
 
     package func liveCount() throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in Int(try connection.integer("SELECT live FROM copy")) }
+        try integer("SELECT live FROM copy")
     }
 }
 
@@ -217,16 +209,12 @@ extension Store {
     /// Whether a poll of the newest pages was begun and did not reach what was known: what lies between is only found by
     /// a pass.
     package func headIsOpen() throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT head_open FROM copy") == 1
-        }
+        try integer("SELECT head_open FROM copy") == 1
     }
 
     package func setHeadOpen(_ isOpen: Bool) throws(UserFacingError) {
         guard try headIsOpen() != isOpen else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.execute("UPDATE copy SET head_open = \(isOpen ? 1 : 0)")
-        }
+        try run("UPDATE copy SET head_open = \(isOpen ? 1 : 0)")
     }
 
     /// A pass that found everything as it was: the coverage is newer, in memory.
@@ -241,9 +229,7 @@ extension Store {
 extension Store {
     /// Items that the server has and that could not be read.
     package func rejectedCount() throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
-            Int(try connection.integer("SELECT count(*) FROM rejected_item"))
-        }
+        try integer("SELECT count(*) FROM rejected_item")
     }
 
     /// By its id where there is one: the rest of its text may vary from answer to answer.

@@ -175,44 +175,33 @@ extension Store {
 
     /// How many texts are missing for another reason than their size.
     package func failingTexts() throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
-            Int(
-                try connection.integer(
-                    """
-                    SELECT count(*) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
-                        AND problem.row_version = \(Self.version)
-                    WHERE problem.kind != 'too_large' AND \(TextTables.isMissing)
-                    """))
-        }
+        try integer(
+            """
+            SELECT count(*) FROM text_problem AS problem CROSS JOIN item ON item.id = problem.item_id
+                AND problem.row_version = \(Self.version)
+            WHERE problem.kind != 'too_large' AND \(TextTables.isMissing)
+            """)
     }
 
     /// How many texts are missing, those that are too large among them.
     package func missingTexts() throws(UserFacingError) -> Int {
         guard binding.dialect != .express else { return 0 }
-        return try read { connection throws(SQLiteFailure) in
-            Int(
-                try connection.integer(
-                    "SELECT count(*) FROM item INDEXED BY item_text_due WHERE \(TextTables.isMissing)"))
-        }
+        return try integer("SELECT count(*) FROM item INDEXED BY item_text_due WHERE \(TextTables.isMissing)")
     }
 
     /// Whether all texts are here but for those that are too large.
     package func textsAreComplete() throws(UserFacingError) -> Bool {
         guard binding.dialect != .express else { return true }
-        return try read { connection throws(SQLiteFailure) in
-            try connection.integer(
-                """
-                SELECT NOT EXISTS (SELECT 1 FROM item INDEXED BY item_text_due
-                    WHERE \(TextTables.isMissing) AND NOT \(TextTables.isTooLarge))
-                """) == 1
-        }
+        return try !hasRow(
+            """
+            SELECT 1 FROM item INDEXED BY item_text_due
+            WHERE \(TextTables.isMissing) AND NOT \(TextTables.isTooLarge) LIMIT 1
+            """)
     }
 
     /// Whether any text was ever fetched.
     package func hasTexts() throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT EXISTS (SELECT 1 FROM item_body)") == 1
-        }
+        try hasRow("SELECT 1 FROM item_body LIMIT 1")
     }
 
     /// One live item of the copy, whether its text is due or not; `nil` where there is none.
@@ -252,10 +241,7 @@ extension Store {
     /// one: it is asked for again.
     package func forgetUnversionedTexts() throws(UserFacingError) {
         let isUnversioned = "FROM item INDEXED BY item_unversioned WHERE updated_at IS NULL"
-        let any = try read { connection throws(SQLiteFailure) in
-            try connection.integer("SELECT EXISTS (SELECT 1 \(isUnversioned))") == 1
-        }
-        guard any, binding.dialect != .express else { return }
+        guard try hasRow("SELECT 1 \(isUnversioned) LIMIT 1"), binding.dialect != .express else { return }
         try write { connection throws(SQLiteFailure) in
             try connection.execute(
                 """
@@ -269,13 +255,8 @@ extension Store {
     /// One of the clocks was set: how long ago a text came of which the server does not say its version is not known. What a cache
     /// may have answered then, it may answer still, so such texts are asked for as if for the first time.
     package func forgetDoubts() throws(UserFacingError) {
-        let any = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM text_problem WHERE kind = 'stale' LIMIT 1").hasRow()
-        }
-        guard any else { return }
-        try write { connection throws(SQLiteFailure) in
-            try connection.execute("DELETE FROM text_problem WHERE kind = 'stale'")
-        }
+        guard try hasRow("SELECT 1 FROM text_problem WHERE kind = 'stale' LIMIT 1") else { return }
+        try run("DELETE FROM text_problem WHERE kind = 'stale'")
     }
 
     /// The text of an item, where the copy has it of this very version: it is as good as asking the server.
@@ -289,15 +270,9 @@ extension Store {
 
     /// A person wants what has failed to be tried now.
     package func hastenTexts(now: Timestamp) throws(UserFacingError) {
-        let any = try read { connection throws(SQLiteFailure) in
-            try connection.prepare("SELECT 1 FROM text_problem WHERE next_at > ? LIMIT 1").bind(now).hasRow()
-        }
-        guard any else { return }
-        try write { connection throws(SQLiteFailure) in
-            // A size that a cache may have said is asked for when no cache has it any more.
-            try connection.prepare("UPDATE text_problem SET next_at = ?1 WHERE next_at > ?1 AND kind != 'too_large'")
-                .bind(now).run()
-        }
+        guard try hasRow("SELECT 1 FROM text_problem WHERE next_at > ? LIMIT 1", now) else { return }
+        // A size that a cache may have said is asked for when no cache has it any more.
+        try run("UPDATE text_problem SET next_at = ?1 WHERE next_at > ?1 AND kind != 'too_large'", now)
     }
 
     // MARK: Writing
