@@ -28,19 +28,7 @@ package struct LoadedConfiguration: Sendable, Equatable {
     ///   - skippingUnreadable: go on without a usual file that exists but may not be read, with a warning.
     ///   - onlyOwn: of the usual ones, look for the person's own alone, also where it is not there yet.
     ///   - mayBeMissing: the file of `--config` counts as an empty one where it is not there yet.
-    /// - Throws: `ConfigurationFailure` with every problem that there is.
-    package static func load(
-        file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false,
-        mayBeMissing: Bool = false
-    ) throws(ConfigurationFailure) -> LoadedConfiguration {
-        let (loaded, problems) = examine(
-            file: file, environment: environment, skippingUnreadable: skippingUnreadable, onlyOwn: onlyOwn,
-            mayBeMissing: mayBeMissing)
-        guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
-        return loaded
-    }
-
-    /// The same without giving up: what could be read, and every problem that there is.
+    /// - Returns: what could be read, and every problem that there is.
     package static func examine(
         file: String?, environment: ProcessEnvironment, skippingUnreadable: Bool = false, onlyOwn: Bool = false,
         mayBeMissing: Bool = false
@@ -54,7 +42,7 @@ package struct LoadedConfiguration: Sendable, Equatable {
     }
 }
 
-/// The steps of `LoadedConfiguration.load`, collecting problems on the way.
+/// The steps of `LoadedConfiguration.examine`, collecting problems on the way.
 private struct ConfigurationLoading {
     let environment: ProcessEnvironment
     var result = LoadedConfiguration()

@@ -74,7 +74,7 @@ extension Samples {
 
     package static var setAside: AccountReport {
         var report = account
-        report.plan(number: 1, dryRun: false)
+        report.setAside = report.setAsideName(1)
         return report
     }
 }

@@ -96,7 +96,7 @@ import Testing
         #expect(Samples.setAside.exitCode == .fine)
         try expectScreen("aCopyThatWasSetAsideIsNamedWithWhatItKeeps", Samples.setAside.text(style))
         var plan = Samples.account
-        plan.plan(number: 2, dryRun: true)
+        (plan.setAside, plan.dryRun) = (plan.setAsideName(2), true)
         #expect(plan.exitCode == .needsAttention)
         #expect(
             plan.text(style).contains(

@@ -388,7 +388,7 @@ import Testing
         let held = SyncResult(
             isComplete: false, added: 0, changed: 0, deleted: 0, problem: UserFacingError(.deletionsHeld, "Held."))
         #expect(held.exitCode == .needsAttention)
-        #expect(SyncResult.started.exitCode == .fine)
+        #expect(SyncResult(followed: nil).exitCode == .fine)
         let second = SyncResult(followed: true).text(TextStyle())
         #expect(second.hasPrefix("A pull is under way. Another one follows. Follow it with"), "\(second)")
     }

@@ -324,3 +324,14 @@ import Testing
         #expect(ClientPaths(loaded) { _ in true }.controlSocket == "/s")
     }
 }
+
+extension LoadedConfiguration {
+    /// - Throws: `ConfigurationFailure` with every problem that there is.
+    fileprivate static func load(
+        file: String?, environment: ProcessEnvironment, onlyOwn: Bool = false
+    ) throws(ConfigurationFailure) -> LoadedConfiguration {
+        let (loaded, problems) = examine(file: file, environment: environment, onlyOwn: onlyOwn)
+        guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
+        return loaded
+    }
+}

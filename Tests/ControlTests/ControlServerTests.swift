@@ -29,7 +29,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         case is HistoryRequest: conversation.send(Samples.history)
         case let sync as SyncNowRequest:
             if sync.wait { for _ in 0..<3 { conversation.send(Samples.pull) } }
-            conversation.send(SyncResult.started)
+            conversation.send(SyncResult(followed: nil))
         case is TallyRequest: conversation.send(Samples.tally)
         default:
             conversation.send(Samples.problem)
@@ -74,7 +74,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
             var progress: [Progress] = []
             let synced = try client.receive(SyncNowRequest.self) { progress.append($0) }
             #expect(progress == Array(repeating: Samples.pull, count: 3))
-            #expect(try synced.get() == .started)
+            #expect(try synced.get() == SyncResult(followed: nil))
             #expect(try client.receive(StatusRequest.self).get() == Samples.full)
             #expect(try client.receive(HistoryRequest.self).get() == Samples.history)
         }
@@ -204,7 +204,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         let (release, continuation) = AsyncStream<Void>.makeStream()
         let server = try start(limits) { _, conversation in
             for await _ in release {}
-            conversation.send(SyncResult.started)
+            conversation.send(SyncResult(followed: nil))
         }
         defer { server.stop() }
         let busy = try RawClient(path)
@@ -213,7 +213,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         // Which takes as long as a busy client may have been idle.
         #expect(try await onThread { try idle.line() } == nil)
         continuation.finish()
-        #expect(try await onThread { try busy.line() } == wire(SyncResult.started))
+        #expect(try await onThread { try busy.line() } == wire(SyncResult(followed: nil)))
     }
 
     @Test func aClientThatClosesItsSendingSideStillGetsItsAnswer() async throws {

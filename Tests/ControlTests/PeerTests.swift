@@ -36,7 +36,7 @@ struct PeerTests {
 
     private static let answer: AnyHandler = { request, conversation in
         if request is TallyRequest { return conversation.send(Samples.tally) }
-        if request.isChange { conversation.send(SyncResult.started) } else { conversation.send(Samples.full) }
+        if request.isChange { conversation.send(SyncResult(followed: nil)) } else { conversation.send(Samples.full) }
     }
 
     private static let sync = "{\"command\":\"sync\"}\n"
@@ -80,7 +80,7 @@ struct PeerTests {
             return try [false, true, false].map { mayWrite in
                 right.set(mayWrite: mayWrite)
                 client.send(Self.sync)
-                return try client.line() == wire(SyncResult.started)
+                return try client.line() == wire(SyncResult(followed: nil))
             }
         }
         #expect(codes == [false, true, false])
@@ -166,7 +166,7 @@ struct PeerTests {
                 SyncNowRequest(full: false, wait: false, acceptDeletions: false), timeout: .seconds(60)
             ).get()
         }
-        #expect(root == .started)
+        #expect(root == SyncResult(followed: nil))
         withExtendedLifetime(clients) {}
     }
 

@@ -28,7 +28,9 @@ extension FuzzTarget {
         file.fill(bytes)
         let environment = ProcessEnvironment(
             variables: variables, workingDirectory: "/work", homeDirectory: "/home/somebody")
-        return try LoadedConfiguration.load(file: file.path, environment: environment)
+        let (loaded, problems) = LoadedConfiguration.examine(file: file.path, environment: environment)
+        guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
+        return loaded
     }
 
     private static func check(_ problem: ConfigurationProblem, lines: Int) {

@@ -41,6 +41,13 @@ final class Recorder<Value: Sendable>: Sendable {
     func record(_ value: Value) { values.withLock { $0.append(value) } }
 }
 
+extension PRSNLClient {
+    /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
+    func health() async throws(APIError) {
+        if let error = await ping().error { throw error }
+    }
+}
+
 /// A client for a test, and what it waited for and used.
 struct TestClient {
     let client: PRSNLClient

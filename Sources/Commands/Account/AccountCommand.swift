@@ -87,10 +87,7 @@ extension AccountRequest {
         var report = try Self.read(context, command)
         guard acceptNew else { return report }
         try AccountChange.require(report.change, of: report)
-        guard !dryRun else {
-            report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
-            return report
-        }
+        if dryRun { return report.planned }
         let store = try Store(path: context.database, allowsNetwork: command.paths.allowsNetworkFileSystem)
         let aside = try await store.setAside(as: report.setAsideName)
         report.setAside = aside
@@ -138,13 +135,16 @@ extension RunningDaemon {
     fileprivate func acceptNew(
         dryRun: Bool, _ context: RequestContext, _ conversation: ControlConversation
     ) async throws(UserFacingError) -> AccountReport? {
-        var report = try account(context)
+        let report = try account(context)
         try AccountChange.require(report.change, of: report)
-        try refuseExpiredToken(report.credentials, context.now)
-        guard !dryRun else {
-            report.plan(number: SetAsideName.firstFree(report.setAsideName), dryRun: true)
-            return report
+        // The server shows a test user's items to a token that has expired: a new copy would be of those.
+        let credentials = report.credentials
+        if credentials.kind == .loginToken, let end = credentials.expiresAt, end <= context.now {
+            throw UserFacingError(
+                .loginExpired, "The token in \(credentials.path ?? "api_key_file") has expired.",
+                consequence: "Nothing was changed.")
         }
+        if dryRun { return report.planned }
         // Its reader would keep the copy from being set aside.
         guard await !parts.store.awaitsCheck else {
             throw UserFacingError(
@@ -160,16 +160,6 @@ extension RunningDaemon {
         // Only keeps the connection until the daemon answers.
         do { try await context.time.sleep(.seconds(60)) } catch { return nil }
         return nil
-    }
-
-    /// The server shows a test user's items to a token that has expired: a new copy would be of those.
-    private func refuseExpiredToken(
-        _ credentials: CredentialsReport, _ now: Timestamp
-    ) throws(UserFacingError) {
-        guard credentials.kind == .loginToken, let end = credentials.expiresAt, end <= now else { return }
-        throw UserFacingError(
-            .loginExpired, "The token in \(credentials.path ?? "api_key_file") has expired.",
-            consequence: "Nothing was changed.")
     }
 }
 
@@ -377,8 +367,10 @@ extension AccountReport {
     }
 
     /// Says what would be done.
-    package mutating func plan(number: Int, dryRun: Bool) {
-        setAside = setAsideName(number)
-        self.dryRun = dryRun
+    fileprivate var planned: AccountReport {
+        var report = self
+        report.setAside = setAsideName(SetAsideName.firstFree(setAsideName))
+        report.dryRun = true
+        return report
     }
 }

@@ -113,11 +113,6 @@ package final class PRSNLClient: Sendable {
         memory.withLock(\.serverClock).map { ServerTime($0.date).advanced(by: time.uptime() - $0.uptime) }
     }
 
-    /// `GET /api/health` without credentials, once: throws unless it is PRSNL's JSON.
-    package func health() async throws(APIError) {
-        if let error = await ping().error { throw error }
-    }
-
     /// Ends every request with `cancelled`, a renewal too, and closes the connections. Returns when the threads have ended.
     package func shutdown() {
         let renewals = memory.withLock { memory in

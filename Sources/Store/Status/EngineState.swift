@@ -103,7 +103,6 @@ package struct SyncResult: Sendable, Equatable, Codable {
     /// Whether another pull was under way when it was asked for, which is not counted.
     @Nullable package var followed: Bool? = nil
 
-    package static let started = SyncResult(followed: nil)
     package init(followed: Bool?) { (outcome, self.followed) = (.started, followed) }
 
     /// The end of a pull.
