@@ -17,24 +17,11 @@ package struct NetworkSource: Sendable {
     package var snapshot: @Sendable () -> NetworkSnapshot
     package var route: @Sendable (ServerAddress) -> RouteState
     /// Whether dumps are wanted more often, where the kernel is polled.
-    package var setUrgent: @Sendable (Bool) -> Void
+    package var setUrgent: @Sendable (Bool) -> Void = { _ in }
     /// Of the source's thread, where it has one.
     package var heartbeat: Heartbeat?
     /// Ends the events.
-    package var stop: @Sendable () -> Void
-
-    package init(
-        how: How, events: AsyncStream<NetworkEvent>, snapshot: @escaping @Sendable () -> NetworkSnapshot,
-        route: @escaping @Sendable (ServerAddress) -> RouteState,
-        setUrgent: @escaping @Sendable (Bool) -> Void = { _ in }, stop: @escaping @Sendable () -> Void = {}
-    ) {
-        self.how = how
-        self.events = events
-        self.snapshot = snapshot
-        self.route = route
-        self.setUrgent = setUrgent
-        self.stop = stop
-    }
+    package var stop: @Sendable () -> Void = {}
 
     /// Nothing is known of the network, and every server is asked.
     package static var none: NetworkSource {
@@ -51,11 +38,10 @@ extension NetworkSource {
     package static func kernel(log: @escaping LogHandler = { _, _, _ in }) throws(UserFacingError) -> NetworkSource {
         let listener = try NetworkListener(log: log)
         let check = RouteCheck(usesNetlink: listener.how == .netlink) { listener.snapshot }
-        var source = NetworkSource(
+        return NetworkSource(
             how: listener.how, events: listener.events, snapshot: { listener.snapshot },
-            route: { check.route(to: $0) }, setUrgent: { listener.setUrgent($0) }, stop: { listener.stop() })
-        source.heartbeat = listener.heartbeat
-        return source
+            route: { check.route(to: $0) }, setUrgent: { listener.setUrgent($0) }, heartbeat: listener.heartbeat,
+            stop: { listener.stop() })
     }
 }
 
@@ -70,17 +56,10 @@ package struct NetworkEvent: Sendable, Equatable {
 
     package var snapshot: NetworkSnapshot
     /// In words; empty where only something else than links, addresses and default routes has changed.
-    package var reasons: [String]
+    package var reasons: [String] = []
     /// The kernel has dropped events: what lies between two dumps is not known.
-    package var hasLostEvents: Bool
+    package var hasLostEvents = false
     package var clock: Clock?
-
-    package init(snapshot: NetworkSnapshot, reasons: [String] = [], hasLostEvents: Bool = false, clock: Clock? = nil) {
-        self.snapshot = snapshot
-        self.reasons = reasons
-        self.hasLostEvents = hasLostEvents
-        self.clock = clock
-    }
 }
 
 extension NetworkEvent.Clock {

@@ -7,14 +7,9 @@ import Glibc
 /// source address; it sends nothing. Netlink, where it is permitted, tells the link and its state, because the kernel goes
 /// on using routes over a link that has lost its carrier. The network is that of the calling thread.
 package struct RouteCheck: Sendable {
-    private let usesNetlink: Bool
-    private let snapshot: @Sendable () -> NetworkSnapshot
-
-    /// - Parameter snapshot: The state of the network, asked for where a server's address is not known.
-    package init(usesNetlink: Bool, snapshot: @escaping @Sendable () -> NetworkSnapshot) {
-        self.usesNetlink = usesNetlink
-        self.snapshot = snapshot
-    }
+    let usesNetlink: Bool
+    /// The state of the network, asked for where a server's address is not known.
+    let snapshot: @Sendable () -> NetworkSnapshot
 
     package func route(to server: ServerAddress) -> RouteState {
         if Self.isLocalName(server.host) { return .routable(path: "loopback") }

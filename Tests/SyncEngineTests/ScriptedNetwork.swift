@@ -1,5 +1,6 @@
-import NetMonitor
 import Synchronization
+
+@testable import NetMonitor
 
 /// A kernel that says what a test wants it to.
 final class ScriptedNetwork: Sendable {

@@ -24,7 +24,7 @@ struct HTTPRequest: Sendable {
 struct HTTPAnswer: Sendable {
     var status: Int
     /// Decompressed. Of an error only the first `Transfer.keptErrorBytes`.
-    var body: [UInt8]
+    var body: [UInt8] = []
     var contentType: String?
     var etag: String?
     var retryAfter: String?
@@ -36,11 +36,6 @@ struct HTTPAnswer: Sendable {
     var errorCode: String?
     /// Where a 3xx points to, made absolute.
     var redirect: String?
-
-    init(status: Int, body: [UInt8] = []) {
-        self.status = status
-        self.body = body
-    }
 }
 
 /// No whole answer arrived.

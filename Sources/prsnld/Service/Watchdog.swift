@@ -17,16 +17,6 @@ final class Watchdog: Sendable {
         var complain: @Sendable ([String]) -> Void
         /// All are back.
         var recover: @Sendable () -> Void
-
-        init(
-            feed: @escaping @Sendable () -> Bool, setAlarm: @escaping @Sendable (Duration) -> Void,
-            complain: @escaping @Sendable ([String]) -> Void, recover: @escaping @Sendable () -> Void
-        ) {
-            self.feed = feed
-            self.setAlarm = setAlarm
-            self.complain = complain
-            self.recover = recover
-        }
     }
 
     private struct State {
