@@ -200,11 +200,8 @@ package final class NetMonitor: Sendable {
             group.cancelAll()
             await group.waitForAll()
         }
-        let watchers = state.withLock { state in
-            defer { state.watchers = [:] }
-            return Array(state.watchers.values)
-        }
-        for watcher in watchers { watcher.finish() }
+        let watchers = state.withLock { exchange(&$0.watchers, with: [:]) }
+        for watcher in watchers.values { watcher.finish() }
     }
 
     private func listen() async {
@@ -317,10 +314,7 @@ package final class NetMonitor: Sendable {
 
     /// Writes what is not in the file yet.
     package func saveTransitions() async {
-        let unsaved = state.withLock { state in
-            defer { state.unsaved = [] }
-            return state.unsaved
-        }
+        let unsaved = state.withLock { exchange(&$0.unsaved, with: []) }
         if !unsaved.isEmpty { await served?.save(unsaved) }
     }
 }

@@ -195,10 +195,6 @@ final class ControlMailbox: Sendable {
 
     func take() -> [Message] {
         wakeup.take()
-        return messages.withLock { messages in
-            let taken = messages
-            messages = []
-            return taken
-        }
+        return messages.withLock { exchange(&$0, with: []) }
     }
 }

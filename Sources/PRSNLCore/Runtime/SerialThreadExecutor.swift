@@ -108,10 +108,5 @@ package final class WorkerThread: Sendable {
         }
     }
 
-    private func take() -> pthread_t? {
-        thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-    }
+    private func take() -> pthread_t? { thread.withLock { $0.take() } }
 }

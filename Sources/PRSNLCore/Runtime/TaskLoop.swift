@@ -69,11 +69,7 @@ package final class TaskLoop: TaskExecutor {
     private func run() -> Never {
         thread.withLock { $0 = pthread_self() }
         while true {
-            let jobs = state.withLock { state in
-                defer { state.jobs = [] }
-                return state.jobs
-            }
-            for job in jobs {
+            for job in state.withLock({ exchange(&$0.jobs, with: []) }) {
                 heartbeat.wake()
                 job.runSynchronously(on: asUnownedTaskExecutor())
             }

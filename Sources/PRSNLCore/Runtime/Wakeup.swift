@@ -15,8 +15,7 @@ package final class Wakeup: Sendable {
     package func signal() {
         let waiter = state.withLock { state in
             state.isSignalled = state.waiter == nil
-            defer { state.waiter = nil }
-            return state.waiter
+            return state.waiter.take()
         }
         waiter?()
     }
@@ -62,10 +61,7 @@ package final class Wakeup: Sendable {
                 if isOver { continuation.resume() }
             }
         } onCancel: {
-            let waiter = state.withLock { state in
-                defer { state.waiter = nil }
-                return state.waiter
-            }
+            let waiter = state.withLock { $0.waiter.take() }
             waiter?()
         }
     }

@@ -52,12 +52,7 @@ final class EngineInbox: Sendable {
             }
         }
 
-        func take() -> [Event] {
-            events.withLock { events in
-                defer { events = [] }
-                return events
-            }
-        }
+        func take() -> [Event] { events.withLock { exchange(&$0, with: []) } }
 
         /// Waits for the next event, or until the time is over or the task is cancelled. One task at a time.
         func wait(atMost limit: Duration, time: TimeSource) async { await wakeup.wait(atMost: limit, time: time) }
