@@ -145,13 +145,6 @@ extension ConfigurationKey {
     }
 }
 
-extension LogLevel {
-    /// The levels by the names that the configuration and the log use, most urgent first.
-    package static let names: [(level: LogLevel, name: String)] = [
-        (.error, "error"), (.warning, "warning"), (.notice, "notice"), (.info, "info"), (.debug, "debug"),
-    ]
-}
-
 /// Where a value comes from.
 package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     /// Line 0 is the file as a whole.

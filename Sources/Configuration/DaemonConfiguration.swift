@@ -83,10 +83,10 @@ extension ConfigurationKey {
             "anonymous", \.sync.anonymous, effect: .reload,
             "Copy everyone's items from a main server that shows them without a login."),
         .path(
-            "database", \.databaseOrNil, default: "`prsnl.sqlite` in the state directory",
+            "database", \.database.orNil, default: "`prsnl.sqlite` in the state directory",
             "The SQLite file of the copy."),
         .path(
-            "control_socket", \.controlSocketOrNil, default: "`control.sock` in the runtime directory",
+            "control_socket", \.controlSocket.orNil, default: "`control.sock` in the runtime directory",
             "Where prsnlctl reaches the daemon; 107 bytes at most."),
         .yesOrNo(
             "group_may_write", \.groupMayWrite, effect: .reload,
@@ -133,14 +133,11 @@ extension ConfigurationKey {
             throw Rejection("is not a kind of probe: \(quote(text))")
         },
         value(
-            "log_level", "level", \.logLevel, allowed: LogLevel.names.map(\.name).joined(separator: ", "),
-            effect: .reload, "The least urgent messages to log.",
-            describe: { level in LogLevel.names.first { $0.level == level }?.name ?? "" }
+            "log_level", "level", \.logLevel, allowed: LogLevel.allCases.map(\.name).joined(separator: ", "),
+            effect: .reload, "The least urgent messages to log.", describe: \.name
         ) { text throws(Rejection) in
-            guard let level = LogLevel.names.first(where: { $0.name == text.lowercased() }) else {
-                throw Rejection("is not a log level: \(quote(text))")
-            }
-            return level.level
+            if let level = LogLevel.allCases.first(where: { $0.name == text.lowercased() }) { return level }
+            throw Rejection("is not a log level: \(quote(text))")
         },
         ConfigurationKey(
             name: "proxy", type: "address", defaultText: "the environment's proxy variables",
@@ -179,14 +176,10 @@ extension ConfigurationKey {
     ]
 }
 
-extension DaemonConfiguration {
-    // The table's path keys are optional values. These two always get a default afterwards.
-    fileprivate var databaseOrNil: String? {
-        get { database.isEmpty ? nil : database }
-        set { database = newValue ?? "" }
-    }
-    fileprivate var controlSocketOrNil: String? {
-        get { controlSocket.isEmpty ? nil : controlSocket }
-        set { controlSocket = newValue ?? "" }
+extension String {
+    /// The table's path keys are optional values. `database` and `control_socket` always get a default afterwards.
+    fileprivate var orNil: String? {
+        get { isEmpty ? nil : self }
+        set { self = newValue ?? "" }
     }
 }

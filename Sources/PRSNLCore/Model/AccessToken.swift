@@ -2,11 +2,16 @@
 /// are hints about when to renew it and whose it is, and never a proof.
 package struct AccessToken: Sendable, Equatable {
     /// `exp`: from then on the server ignores the token. Whole seconds of the server's clock.
-    package let expiresAt: Timestamp?
+    package private(set) var expiresAt: Timestamp?
     /// `iat`, by the server's clock.
-    package let issuedAt: Timestamp?
+    package private(set) var issuedAt: Timestamp?
     /// `sub`: whom the server gave it to.
-    package let subject: String?
+    package private(set) var subject: String?
+
+    /// A subject is compared and stored. Nothing sensible is longer.
+    private static let longestSubject = 256
+
+    private init() {}
 
     /// - Returns: `nil` for a text that is not a JWT: three base64url parts, the first a JSON object. Claims that cannot be
     ///   read, or are of another type than RFC 7519 gives them, count as missing.
@@ -15,28 +20,16 @@ package struct AccessToken: Sendable, Equatable {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[1].isEmpty, Base64URL.decode(parts[2]) != nil,
             let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
-            Claims.read(header) != nil
+            Self.claims(header) != nil
         else { return nil }
-        let claims = Claims.read(payload)
-        expiresAt = claims?.expiresAt
-        issuedAt = claims?.issuedAt
-        subject = claims?.subject
+        self = Self.claims(payload) ?? AccessToken()
     }
-}
-
-private struct Claims {
-    var expiresAt: Timestamp?
-    var issuedAt: Timestamp?
-    var subject: String?
-
-    /// A subject is compared and stored. Nothing sensible is longer.
-    static let longestSubject = 256
 
     /// `nil` where it is no JSON object.
-    static func read(_ bytes: [UInt8]) -> Claims? {
+    private static func claims(_ bytes: [UInt8]) -> AccessToken? {
         do {
             return try JSONReader.read(bytes) { reader in
-                var claims = Claims()
+                var claims = AccessToken()
                 try reader.object { name, reader in
                     switch (name, try reader.kind()) {
                     case ("exp", .number): claims.expiresAt = time(try reader.numberText())

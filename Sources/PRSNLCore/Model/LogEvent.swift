@@ -6,6 +6,9 @@ package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     case info = 6
     case debug = 7
 
+    /// As the configuration and the log have it.
+    package var name: String { "\(self)" }
+
     package static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }
 

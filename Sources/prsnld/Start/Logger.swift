@@ -45,9 +45,8 @@ final class Logger: Sendable {
         switch form {
         case .journal: return "<\(level.rawValue)>\(category.rawValue): \(message)"
         case .plain:
-            let name = LogLevel.names.first { $0.level == level }?.name ?? ""
             let time = now().description.prefix(23) + "Z"
-            return "\(time) \(Self.pad(name)) \(Self.pad(category.rawValue)) \(message)"
+            return "\(time) \(Self.pad(level.name)) \(Self.pad(category.rawValue)) \(message)"
         }
     }
 
