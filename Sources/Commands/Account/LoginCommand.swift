@@ -1,10 +1,8 @@
 import Configuration
 import Console
-import Control
 import Glibc
 import PRSNLClient
 import PRSNLCore
-import Store
 
 /// `prsnlctl login`: asks for the password, makes the login itself, and hands the pair of tokens over. The password never
 /// leaves this process but to the server, and the pair never leaves this machine.
@@ -99,25 +97,22 @@ enum LoginCommand {
     private static func requirePRSNL(_ client: PRSNLClient, _ plan: LoginPlan) throws(UserFacingError) {
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         guard let error = ping.error else { return }
-        let told = error.userFacing
+        let told = error.userFacing.with(consequence: "No password was sent, and no login was made.")
         switch error.kind {
         case .notFound: break
         case .unauthorized, .forbidden:
             throw UserFacingError(
                 told.code,
                 "\(plan.server.text) wants credentials before it says what it is: a proxy in front of PRSNL, perhaps.",
-                consequence: "No password was sent, and no login was made.",
+                consequence: told.consequence,
                 recoverySuggestion: "Check the address, and what stands in front of the server.", cause: told.cause)
-        default:
-            throw UserFacingError(
-                told.code, told.message, consequence: "No password was sent, and no login was made.",
-                recoverySuggestion: told.recoverySuggestion, nextCommand: told.nextCommand, cause: told.cause)
+        default: throw told
         }
         throw UserFacingError(
             .notFound,
             "There is no PRSNL server at \(plan.server.text): a web server answers there, and knows no /api/health.",
-            consequence: "No password was sent, and no login was made.",
-            recoverySuggestion: "Check the address, and its path above all.", cause: told.cause)
+            consequence: told.consequence, recoverySuggestion: "Check the address, and its path above all.",
+            cause: told.cause)
     }
 
     private static func request(
@@ -148,9 +143,7 @@ enum LoginCommand {
             let told = error.userFacing
             guard told.code == .loginFailed else { return told }
             // With the server, where that was given.
-            return UserFacingError(
-                told.code, told.message, consequence: told.consequence, recoverySuggestion: told.recoverySuggestion,
-                nextCommand: NextCommand(["prsnlctl"] + CommandLine.arguments.dropFirst()), cause: told.cause)
+            return told.with(next: NextCommand(["prsnlctl"] + CommandLine.arguments.dropFirst()))
         }
         return UserFacingError(
             .loginNotPossible, "\(plan.server.text) knows no logins.", consequence: "No login was made.",

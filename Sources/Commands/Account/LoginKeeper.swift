@@ -236,8 +236,7 @@ package final class LoginStorage: Sendable {
     func replace(with login: StoredLogin, use: () -> Void) throws(UserFacingError) {
         try state.withLock { state throws(UserFacingError) in
             try file.write(login)
-            state.live = login
-            state.stored = login
+            state = State(live: login, stored: login)
             use()
         }
     }
@@ -263,8 +262,7 @@ package final class LoginStorage: Sendable {
                 do throws(UserFacingError) { end.login = try file.read() } catch { end.failure = error }
             }
             try file.remove()
-            state.live = nil
-            state.stored = nil
+            state = State()
             if end.wasInUse { use() }
             return end
         }
@@ -281,8 +279,7 @@ package final class LoginStorage: Sendable {
             let found = try file.read()
             try found?.check(isFor: server)
             if found != state.stored || state.live == nil, found != state.live {
-                state.live = found
-                state.stored = found
+                state = State(live: found, stored: found)
                 use(found)
             }
             return state.live != nil
@@ -290,10 +287,5 @@ package final class LoginStorage: Sendable {
     }
 
     /// Something else is used in its place; the file stays.
-    func forget() {
-        state.withLock { state in
-            state.live = nil
-            state.stored = nil
-        }
-    }
+    func forget() { state.withLock { $0 = State() } }
 }

@@ -120,12 +120,7 @@ package struct LogoutReport: ControlReply {
 
 extension LogoutReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var lines: [String] = []
-        if wasLoggedIn {
-            lines.append("logged out" + (server.map { " of \(style.safe($0))" } ?? ""))
-        } else {
-            lines.append("not logged in")
-        }
+        var lines = [wasLoggedIn ? "logged out" + (server.map { " of \(style.safe($0))" } ?? "") : "not logged in"]
         if serverTold == false {
             lines.append(
                 style.paint("The server could not be told", .yellow)

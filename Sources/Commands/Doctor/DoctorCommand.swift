@@ -81,10 +81,16 @@ enum Examination {
     ///
     /// - Parameter say: tells what takes long.
     static func findings(_ scene: DoctorScene, say: (Advice) -> Void) -> [DoctorReport.Finding] {
+        // The daemon's word is not enough for root.
+        let other = scene.otherDatabase.map {
+            DoctorReport.Finding.warning(
+                .file, "database", "the daemon says that it works on \($0); root looks at \(scene.database) only",
+                "Set database in the configuration to the file of the daemon, or give the command as its user.")
+        }
         let known =
             ConfigurationCheck(scene).findings + [scene.repair].compactMap(\.self)
             + (scene.files?.findings ?? [.notChecked(.file, "database", "the disk did not answer in time")])
-            + [scene.otherDatabase.map { .otherDatabase($0, not: scene.database) }].compactMap(\.self)
+            + [other].compactMap(\.self)
         let checks = [
             Running(.credentials, "key_file") { CredentialsCheck(scene).findings },
             Running(.server, "way", within: ServerCheck.limit + usual) { ServerCheck(scene).findings },

@@ -79,18 +79,6 @@ extension DoctorReport.Finding {
         Self(group: group, check: check, level: .notChecked, found: reason, advice: advice, nextCommand: next)
     }
 
-    /// - Parameter changes: what was done, in words; empty where nothing had to be.
-    package static func repaired(_ changes: [String]) -> Self {
-        ok(.file, "repair", changes.isEmpty ? "there was nothing to repair" : changes.joined(separator: "\n"))
-    }
-
-    /// The daemon's word is not enough for root.
-    package static func otherDatabase(_ path: String, not own: String) -> Self {
-        warning(
-            .file, "database", "the daemon says that it works on \(path); root looks at \(own) only",
-            "Set database in the configuration to the file of the daemon, or give the command as its user.")
-    }
-
     /// An error as it would be told anywhere else.
     package static func failed(_ group: DoctorReport.Group, _ check: String, _ error: UserFacingError) -> Self {
         failed(group, check, error.message, error.recoverySuggestion, next: error.nextCommand)

@@ -1,5 +1,4 @@
 import Configuration
-import Console
 import Control
 import Glibc
 import PRSNLCore
@@ -94,13 +93,11 @@ struct DoctorScene: Sendable {
         }
     }
 
-    var processID: Int32? {
-        if case .answers(let pid, _, _) = daemon { pid } else { nil }
-    }
-
     private static func repair(_ database: String) -> DoctorReport.Finding {
         do throws(UserFacingError) {
-            return .repaired(try ReaderFilesRepair.run(database))
+            let changes = try ReaderFilesRepair.run(database)
+            return .ok(
+                .file, "repair", changes.isEmpty ? "there was nothing to repair" : changes.joined(separator: "\n"))
         } catch {
             return .failed(.file, "repair", error)
         }

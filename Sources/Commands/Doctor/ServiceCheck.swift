@@ -76,10 +76,8 @@ struct ServiceCheck: Check, Equatable {
                 return DoctorReport.Finding(
                     group: .service, check: "unit", level: .ok, found: "\(name) runs", advice: "Its log:",
                     nextCommand: unit.log)
-            case .starting:
-                return .warning(.service, "unit", "\(name) is starting", "Its log says more.", next: unit.log)
-            case .stopping:
-                return .warning(.service, "unit", "\(name) is stopping", "Its log says more.", next: unit.log)
+            case .starting, .stopping:
+                return .warning(.service, "unit", "\(name) is \(unit.state)", "Its log says more.", next: unit.log)
             case .stopped: return .warning(.service, "unit", "\(name) is stopped", next: unit.command("start"))
             case .masked:
                 return .warning(

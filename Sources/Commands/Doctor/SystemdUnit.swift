@@ -1,6 +1,4 @@
 import CLinux
-import Configuration
-import Console
 import Glibc
 import PRSNLCore
 
@@ -46,7 +44,9 @@ struct SystemdUnit: Sendable, Equatable {
 
     static func look(_ scene: DoctorScene) -> ServiceCheck.Unit {
         // The unit of a daemon that runs is the scene's.
-        guard let process = scene.processID, kind(of: process) == nil else { return known(scene.unit) }
+        guard case .answers(let process, _, _) = scene.daemon, kind(of: process) == nil else {
+            return known(scene.unit)
+        }
         return .notKnown("the daemon was not started by systemd")
     }
 

@@ -80,9 +80,6 @@ package struct ItemListReport: Sendable, Encodable {
         none = words == nil ? "No item matches." : "No item was found."
     }
 
-    /// The same items, the last first.
-    package mutating func reverse() { items.reverse() }
-
     /// What is to be said besides the items.
     package var remarks: [Advice] {
         var remarks: [Advice] = []

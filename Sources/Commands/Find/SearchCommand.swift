@@ -140,7 +140,7 @@ enum ListOptions {
     static func print(
         _ report: inout ItemListReport, _ reader: StoreReader, _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) {
-        if arguments.has("--reverse") { report.reverse() }
+        if arguments.has("--reverse") { report.items.reverse() }
         report.isCount = arguments.has("--count")
         let remarks = report.remarks + (try firstPull(reader))
         guard arguments.has("--ids") else {

@@ -114,8 +114,7 @@ enum RestoreCommand {
         let time = item.deletion?.at?.microseconds ?? 0
         for attempt in 1...1_000 {
             guard let key = RequestKey("restore-\(String(hash, radix: 16))-\(time)-\(attempt)") else { break }
-            let known = try reader.entry(ofRequest: key)
-            guard let known else { return (key, nil) }
+            guard let known = try reader.entry(ofRequest: key) else { return (key, nil) }
             if known.endedAt == nil { return (key, known) }
             if known.state != .dropped, try reader.isShown(known.itemID) { return (key, known) }
         }

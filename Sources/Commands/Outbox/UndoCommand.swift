@@ -20,15 +20,10 @@ enum UndoCommand {
 }
 
 /// Takes back the writes of the last command.
-struct UndoRequest: Request {
+struct UndoRequest: Request, BareRequest {
     typealias Answer = UndoReport
     static let command = "undo"
     var isChange: Bool { true }
-}
-
-extension UndoRequest {
-    init(_ members: RequestMembers) throws(RequestRefusal) {}
-    func write(to line: inout RequestLine) {}
 
     func answer(_ context: RequestContext) async throws(UserFacingError) -> UndoReport? {
         let outcome = try await context.withStore { store throws(UserFacingError) in

@@ -1,6 +1,5 @@
 import CLinux
 import Configuration
-import Console
 import Control
 import Glibc
 import PRSNLCore
@@ -88,12 +87,9 @@ enum FileOwner {
     private static func become(folderOf database: String, _ consequence: String) throws(UserFacingError) {
         let user = geteuid()
         guard user == 0 else {
-            var folder = stat()
-            guard stat(Descriptors.folder(of: RealPath.of(database)), &folder) == 0 else {
-                throw notOwner(nil, database, consequence)
-            }
-            if user == folder.st_uid { return }
-            throw notOwner(folder.st_uid, database, consequence)
+            let owner = FileStatus.status(Descriptors.folder(of: RealPath.of(database))).status?.st_uid
+            if user == owner { return }
+            throw notOwner(owner, database, consequence)
         }
         let place = try GuardedPath(database)
         let owner = place.owner
@@ -103,24 +99,22 @@ enum FileOwner {
         guard setgroups(1, &group) == 0, setegid(group) == 0, seteuid(owner) == 0 else {
             throw UserFacingError(
                 .notOwner,
-                "Root could not become \(name(owner)), who owns \(database): \(String(cString: strerror(errno))).",
+                "Root could not become \(UserDatabase.user(owner)), who owns \(database): "
+                    + "\(String(cString: strerror(errno))).",
                 consequence: consequence)
         }
     }
 
     private static func notOwner(_ owner: uid_t?, _ database: String, _ consequence: String) -> UserFacingError {
         // A user who cannot see the owner is told to use root.
-        let user = owner.map { ["-u", name($0)] } ?? []
+        let owner = owner.map(UserDatabase.user)
+        let user = owner.map { ["-u", $0] } ?? []
         let command = NextCommand(["sudo"] + user + ["prsnlctl"] + CommandLine.arguments.dropFirst())
         return UserFacingError(
             .notOwner,
-            "The daemon is not running, and \(database) belongs to \(owner.map(name) ?? "another user"), not to "
-                + "\(name(geteuid())).",
+            "The daemon is not running, and \(database) belongs to \(owner ?? "another user"), not to "
+                + "\(UserDatabase.user(geteuid())).",
             consequence: consequence,
             recoverySuggestion: "Start the daemon, or give the command as that user.", nextCommand: command)
-    }
-
-    private static func name(_ user: uid_t) -> String {
-        getpwuid(user).map { String(cString: $0.pointee.pw_name) } ?? "#\(user)"
     }
 }

@@ -56,14 +56,10 @@ extension HistoryReport: Report {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    private static func row(
-        _ started: String, _ kind: String, _ outcome: String, _ took: String, _ added: String, _ changed: String,
-        _ deleted: String
-    ) -> String {
-        [
-            TextLayout.padRight(started, to: 19), TextLayout.padRight(kind, to: 8),
-            TextLayout.padRight(outcome, to: 11), TextLayout.padLeft(took, to: 7), TextLayout.padLeft(added, to: 9),
-            TextLayout.padLeft(changed, to: 9), TextLayout.padLeft(deleted, to: 9),
-        ].joined(separator: " ")
+    /// Words begin where their column does, and numbers end where it does.
+    private static func row(_ cells: String...) -> String {
+        let words = zip(cells, [19, 8, 11]).map { TextLayout.padRight($0, to: $1) }
+        return (words + zip(cells.dropFirst(3), [7, 9, 9, 9]).map { TextLayout.padLeft($0, to: $1) })
+            .joined(separator: " ")
     }
 }

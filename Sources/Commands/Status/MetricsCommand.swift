@@ -49,30 +49,24 @@ struct Metrics {
         add(
             "build_info", "The version, as a label.", .gauge,
             [(#"version="\#(daemon?.version ?? ProductVersion.current)""#, 1)])
-        add("up", "Whether the daemon answered.", .gauge, [("", daemon == nil ? 0 : 1)])
-        add(
-            "complete", "Whether nothing of the timeline is known to be missing.", .gauge, [("", copy.complete ? 1 : 0)]
-        )
-        add(
-            "new_items_as_of_timestamp_seconds", "All items created by then are in the copy.", .gauge,
-            [("", seconds(copy.newAsOf))])
-        add(
-            "edits_as_of_timestamp_seconds", "All edits and deletions up to then are in the copy.", .gauge,
-            [("", seconds(copy.editsAsOf))])
-        add("texts_as_of_timestamp_seconds", "All texts are those of then.", .gauge, [("", seconds(copy.texts?.asOf))])
+        gauge("up", "Whether the daemon answered.", daemon == nil ? 0 : 1)
+        gauge("complete", "Whether nothing of the timeline is known to be missing.", copy.complete ? 1 : 0)
+        gauge("new_items_as_of_timestamp_seconds", "All items created by then are in the copy.", seconds(copy.newAsOf))
+        gauge(
+            "edits_as_of_timestamp_seconds", "All edits and deletions up to then are in the copy.",
+            seconds(copy.editsAsOf))
+        gauge("texts_as_of_timestamp_seconds", "All texts are those of then.", seconds(copy.texts?.asOf))
         add(
             "items", "Items of the copy, by state.", .gauge,
             [
                 (#"state="live""#, Double(copy.live)), (#"state="deleted""#, Double(copy.deleted)),
                 (#"state="suspect""#, Double(copy.suspects)), (#"state="rejected""#, Double(copy.rejected)),
             ])
-        add("deletions_held", "Deletions that wait for a person.", .gauge, [("", Double(copy.deletionsHeld))])
-        add(
-            "texts_missing", "Texts that are not here yet; 5000 stands for so many or more.", .gauge,
-            [("", Double(copy.texts?.missing ?? 0))])
-        add(
-            "search_not_indexed", "Items that cannot be found yet.", .gauge,
-            [("", Double(copy.search?.notIndexed ?? 0))])
+        gauge("deletions_held", "Deletions that wait for a person.", Double(copy.deletionsHeld))
+        gauge(
+            "texts_missing", "Texts that are not here yet; 5000 stands for so many or more.",
+            Double(copy.texts?.missing ?? 0))
+        gauge("search_not_indexed", "Items that cannot be found yet.", Double(copy.search?.notIndexed ?? 0))
         add(
             "writes", "Writes of the queue, by state.", .gauge,
             [
@@ -81,19 +75,19 @@ struct Metrics {
                 (#"state="parked""#, Double(outbox?.parked ?? 0)),
                 (#"state="failing""#, Double(outbox?.failing?.count ?? 0)),
             ])
-        add(
-            "oldest_write_timestamp_seconds", "When the oldest write that waits was accepted.", .gauge,
-            [("", seconds(outbox?.oldestWaiting))])
+        gauge(
+            "oldest_write_timestamp_seconds", "When the oldest write that waits was accepted.",
+            seconds(outbox?.oldestWaiting))
         let states: [Connectivity.State] = [.online, .offline, .unreachable, .portal, .unauthorized]
         add(
             "connectivity", "1 for the state of the connection.", .gauge,
             states.map { (#"state="\#($0.rawValue)""#, daemon?.connectivity.state == $0 ? 1 : 0) })
-        add("attention", "Reasons for a person to look.", .gauge, [("", Double(report.attention.count))])
-        add(
-            "next_sweep_timestamp_seconds", "When all edits and deletions are looked for next.", .gauge,
-            [("", seconds(daemon?.nextSweepAt))])
-        add("database_bytes", "The database.", .gauge, [("", Double(report.file.size))])
-        add("wal_bytes", "Its write-ahead log.", .gauge, [("", Double(report.file.walSize))])
+        gauge("attention", "Reasons for a person to look.", Double(report.attention.count))
+        gauge(
+            "next_sweep_timestamp_seconds", "When all edits and deletions are looked for next.",
+            seconds(daemon?.nextSweepAt))
+        gauge("database_bytes", "The database.", Double(report.file.size))
+        gauge("wal_bytes", "Its write-ahead log.", Double(report.file.walSize))
         let costs = daemon?.requests ?? []
         func sum(of group: String? = nil, _ value: (RequestCosts) -> Double) -> Double {
             costs.filter { group == nil || Self.group(of: $0.endpoint) == group }.reduce(0) { $0 + value($1) }
@@ -112,18 +106,12 @@ struct Metrics {
             "received_bytes_total", "Bytes that came from the server.", .counter,
             [("", sum { Double($0.bytesReceived) })])
         add("sent_bytes_total", "Bytes that went to the server.", .counter, [("", sum { Double($0.bytesSent) })])
-        add(
-            "readers_behind_changes", "How far the last of the readers is behind.", .gauge,
-            [("", readers.behind.map { Double($0) } ?? .nan)])
-        add(
-            "changes_set_aside", "Changes that a reader's command has refused.", .gauge,
-            [("", Double(readers.setAside))])
-        add(
-            "verify_timestamp_seconds", "The last comparison with the server.", .gauge,
-            [("", seconds(copy.verified?.at))])
-        add(
-            "verify_differences", "What it has found.", .gauge,
-            [("", copy.verified.map { Double($0.differences) } ?? .nan)])
+        gauge(
+            "readers_behind_changes", "How far the last of the readers is behind.",
+            readers.behind.map { Double($0) } ?? .nan)
+        gauge("changes_set_aside", "Changes that a reader's command has refused.", Double(readers.setAside))
+        gauge("verify_timestamp_seconds", "The last comparison with the server.", seconds(copy.verified?.at))
+        gauge("verify_differences", "What it has found.", copy.verified.map { Double($0.differences) } ?? .nan)
     }
 
     /// A label has these values and no others, whatever a daemon asks a server.
@@ -133,6 +121,10 @@ struct Metrics {
     }
 
     enum Kind: String { case gauge, counter }
+
+    private mutating func gauge(_ name: String, _ help: String, _ value: Double) {
+        add(name, help, .gauge, [("", value)])
+    }
 
     private mutating func add(_ name: String, _ help: String, _ kind: Kind, _ values: [(labels: String, value: Double)])
     {

@@ -160,9 +160,7 @@ extension SyncResult: Report {
         if outcome != .started, followed == true {
             lines.append("A pull that was already running was waited for first.")
         }
-        if let problem {
-            lines += problem.lines(style)
-        }
+        lines += problem?.lines(style) ?? []
         return paragraphs(lines, style)
     }
 

@@ -236,12 +236,7 @@ struct NewestItems: Sendable {
         _ position: TimelineRequest.Position, _ limit: Int
     ) async throws(SyncFailure) -> TimelinePage {
         let request = TimelineRequest(position, limit: limit)
-        let page: TimelinePage
-        do {
-            page = try await session.timeline(request)
-        } catch {
-            throw SyncFailure(error)
-        }
+        let page = try await SyncFailure.from(try await session.timeline(request))
         try identity.check(page, is: dialect)
         try page.requireConsistency(request)
         return page
