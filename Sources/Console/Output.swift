@@ -1,4 +1,3 @@
-import Glibc
 package import PRSNLCore
 
 /// What a command prints: a JSON contract, and a text made from the same values.

@@ -3,9 +3,7 @@ import Configuration
 import Console
 import Control
 import Glibc
-import PRSNLClient
 import PRSNLCore
-import Store
 import SyncEngine
 
 /// The daemon from start to end: configuration, file, client, engine, control socket, and back.

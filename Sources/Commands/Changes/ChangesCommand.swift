@@ -1,6 +1,5 @@
 import CLinux
 import Console
-import Control
 import Glibc
 import PRSNLCore
 import Store

@@ -3,7 +3,6 @@ import Console
 import Glibc
 import PRSNLClient
 import PRSNLCore
-import Store
 
 /// The files that hold secrets. Nothing here ever holds one of them.
 struct CredentialsCheck: Check, Equatable {

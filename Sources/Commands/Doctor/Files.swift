@@ -1,5 +1,4 @@
 import CLinux
-import Console
 import Glibc
 import PRSNLCore
 import Store

@@ -1,4 +1,3 @@
-import Console
 package import PRSNLCore
 
 /// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.

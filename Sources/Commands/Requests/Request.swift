@@ -1,4 +1,3 @@
-import Console
 package import Control
 import Glibc
 package import PRSNLClient

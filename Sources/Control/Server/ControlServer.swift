@@ -1,4 +1,3 @@
-import Glibc
 package import PRSNLCore
 
 /// The daemon's end of the control socket: one thread that sleeps in poll(2) and costs nothing while there are no requests.

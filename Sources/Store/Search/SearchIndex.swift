@@ -1,4 +1,3 @@
-import CSQLite
 package import PRSNLCore
 
 package enum IndexStep: Sendable, Equatable {

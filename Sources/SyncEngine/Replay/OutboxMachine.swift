@@ -1,4 +1,3 @@
-import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import Store

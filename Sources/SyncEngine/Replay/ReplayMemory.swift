@@ -1,7 +1,5 @@
-import NetMonitor
 import PRSNLClient
 import PRSNLCore
-import Synchronization
 
 /// What the loop of the `Replayer` knows besides the file.
 struct ReplayMemory {
@@ -47,8 +45,7 @@ struct ReachableTime: Sendable {
     /// What has to be added to the file, in steps of a second at least.
     mutating func take() -> Duration? {
         guard passed >= .seconds(1) else { return nil }
-        defer { passed = .zero }
-        return passed
+        return exchange(&passed, with: .zero)
     }
 }
 

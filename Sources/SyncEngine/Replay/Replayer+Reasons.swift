@@ -1,6 +1,5 @@
 import PRSNLCore
 import Store
-import Synchronization
 
 // What people are told of the outbox: why nothing is sent, and until when.
 extension Replayer {

@@ -1,5 +1,4 @@
 import Configuration
-import NetMonitor
 import PRSNLClient
 import PRSNLCore
 import Store

@@ -1,5 +1,4 @@
 import NetMonitor
-import PRSNLClient
 import PRSNLCore
 import Store
 

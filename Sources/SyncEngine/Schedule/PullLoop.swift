@@ -1,4 +1,3 @@
-import Configuration
 import NetMonitor
 import PRSNLCore
 import Store

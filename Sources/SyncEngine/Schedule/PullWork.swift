@@ -1,5 +1,4 @@
 import Configuration
-import PRSNLClient
 import PRSNLCore
 import Store
 
@@ -189,11 +188,6 @@ struct PullMemory {
     let answerLimit: Int
     /// The limit of a text's size that the file's list of too large ones was compared with.
     var textLimit: Int?
-
-    init(schedule: Schedule, answerLimit: Int) {
-        self.schedule = schedule
-        self.answerLimit = answerLimit
-    }
 
     enum Stage: Sendable {
         /// Looking at the newest items.

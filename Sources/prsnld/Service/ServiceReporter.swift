@@ -1,5 +1,4 @@
 import Commands
-import Console
 import Glibc
 import PRSNLCore
 import Store

@@ -1,6 +1,5 @@
 import Commands
 import Configuration
-import Console
 import PRSNLClient
 import PRSNLCore
 

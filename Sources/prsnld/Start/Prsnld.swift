@@ -2,7 +2,6 @@ import CLinux
 import Configuration
 import Console
 import Glibc
-import PRSNLClient
 import PRSNLCore
 import Store
 
