@@ -2,12 +2,14 @@ import Console
 
 /// Whole commands and what they do, as `prsnlctl help COMMAND` and the manual show them.
 enum Examples {
-    static func of(_ command: String) -> [CommandDescription.Term] {
-        text.split(separator: "\n").compactMap { line in
-            let parts = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
-            let typed = ["prsnlctl", command, parts[1]].filter { !$0.isEmpty }.joined(separator: " ")
-            return parts[0] == command ? ("`\(typed)`", parts[2]) : nil
-        }
+    static func of(_ command: String) -> [CommandDescription.Term] { byCommand[command] ?? [] }
+
+    /// Read once: each command that is started makes the whole table.
+    private static let byCommand = text.split(separator: "\n").reduce(into: [String: [CommandDescription.Term]]()) {
+        all, line in
+        let parts = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
+        let typed = ["prsnlctl", parts[0], parts[1]].filter { !$0.isEmpty }.joined(separator: " ")
+        all[parts[0], default: []].append(("`\(typed)`", parts[2]))
     }
 
     /// The command, the rest of the line, and what it does.
