@@ -30,10 +30,13 @@ enum ListCommand {
         let reader = try StoreReader(path: context.paths.database)
         let filter = try ListOptions.filter(arguments)
         let (limit, counting) = try ListOptions.amounts(arguments)
-        var list =
-            try arguments.has("--deleted")
-            ? reader.deletedItems(filter, limit: counting) : reader.list(filter, limit: counting)
-        list.show(limit)
+        var list: ItemList
+        if arguments.has("--deleted") {
+            list = try reader.deletedItems(filter, limit: counting)
+            list.show(limit)
+        } else {
+            list = try reader.list(filter, limit: limit, counting: counting)
+        }
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
         if arguments.has("--deleted") {
             if filter.isEmpty { report.none = "Nothing was deleted in the last 30 days." }

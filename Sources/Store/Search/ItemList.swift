@@ -37,9 +37,9 @@ package struct ItemList: Sendable, Equatable {
         self.unindexed = unindexed
     }
 
-    /// No more than these, of as many as were read to count them.
-    package mutating func show(_ limit: Int) {
-        whole = total
+    /// No more than these, of as many as were read to count them, or of `all`.
+    package mutating func show(_ limit: Int, of all: Int? = nil) {
+        whole = all ?? total
         hasMore = hasMore || items.count > limit
         items = Array(items.prefix(limit))
     }
@@ -85,12 +85,39 @@ extension ListedItem {
 
 extension StoreReader {
     /// Items in the order of time, the newest first. The same whether there is an index, which only makes it faster.
-    package func list(_ filter: ItemFilter, limit: Int) throws(UserFacingError) -> ItemList {
+    ///
+    /// - Parameter counting: So many are read for `total`. Of all items there is a counter.
+    package func list(
+        _ filter: ItemFilter, limit: Int, counting: Int? = nil
+    ) throws(UserFacingError) -> ItemList {
         try readTogether { () throws(SQLiteFailure) in
-            var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: limit)
+            let all = filter.isEmpty && counting != nil ? try shownCount() : nil
+            let most = all == nil ? counting ?? limit : max(limit, 1)
+            var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: most)
             try finder.addNewest()
-            return finder.list()
+            var list = finder.list()
+            if counting != nil { list.show(limit, of: all) }
+            return list
         }
+    }
+
+    /// How many items the timeline shows. `nil` where so much waits that it would have to be counted.
+    private func shownCount() throws(SQLiteFailure) -> Int? {
+        let waiting = try connection.integer(
+            """
+            SELECT count(*) FROM (SELECT 1 FROM local_item UNION ALL SELECT 1 FROM local_edit
+                UNION ALL SELECT 1 FROM held_item LIMIT 1001)
+            """)
+        guard waiting <= 1_000 else { return nil }
+        return Int(
+            try connection.integer(
+                """
+                SELECT live - (SELECT count(*) FROM item WHERE deleted_at IS NULL AND id IN (
+                        SELECT item_id FROM local_edit WHERE is_deleted = 1 UNION SELECT item_id FROM held_item))
+                    + (SELECT count(*) FROM (\(Views.creationRow())
+                        AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)))
+                FROM copy
+                """))
     }
 
     /// The tags of all items, the most used first.
