@@ -132,6 +132,36 @@ import Testing
         #expect(try TestFile.read(files[0]).starts(with: Array("my words".utf8)))
     }
 
+    @Test func whatWasTypedOnATerminalIsKeptToo() async throws {
+        let note = try start(["note", "-"], by: "true")
+        try note.type("my words\n")
+        unlink(fixture.database)
+        try note.type("\u{4}")
+        #expect(try await note.waitForExit() == .status(1), "\(note.shown)")
+        try await expectKept("my words", note)
+        #expect(try await drafts.count == 1)
+    }
+
+    @Test func whatIsAdvisedForAKeptTextKeepsTheOptions() async throws {
+        let note = try start(
+            ["note", "--title", "A title", "--tag", "later"], by: "echo 'my words' >\"$1\"\nmv state elsewhere")
+        _ = try await note.waitForExit()
+        let shown = note.shown.filter { !$0.isWhitespace }
+        #expect(shown.contains("note--title'Atitle'--taglater-<"), "\(note.shown)")
+    }
+
+    /// Whether or not the copy has got the change meanwhile: what nobody has seen is not overwritten.
+    @Test func whatWasChangedWhileTheEditorWasOpenIsNotOverwritten() async throws {
+        let id = fixture.server.items()[0].id
+        let other =
+            "'\(try BuiltProducts.executable("prsnlctl"))' --config '\(fixture.configuration)' edit \(id) --title Theirs"
+        let edit = try start(["edit", id], by: "\(other)\nsed -i 's/^title: .*/title: Mine/' \"$1\"")
+        #expect(try await edit.waitForExit() == .status(1), "\(edit.shown)")
+        #expect(edit.shown.filter { !$0.isWhitespace }.contains("waschangedwhileyouwrote"), "\(edit.shown)")
+        try await expectKept("title: Mine", edit)
+        #expect(try queued == [.edit(ItemEdit(title: "Theirs"))])
+    }
+
     @Test(.enabled(if: TinyDisk.canBeMade, "needs root, for a disk of its own"))
     func aTextForWhichTheDiskHasNoRoomIsKept() async throws {
         let disk = try TinyDisk(megabytes: 16)
@@ -171,6 +201,8 @@ import Testing
         try await note.waitUntilShown("the daemon is not responding; waiting")
         try note.type("\u{3}")
         #expect(try await note.waitForExit() == .signal(SIGINT), "\(note.shown)")
+        // It may be on disk, and must not be given again unseen.
+        #expect(note.shown.contains("It is not known whether it is on disk. Look with"), "\(note.shown)")
         try await expectKept("my words", note)
         daemon.signal(SIGCONT)
         #expect(try await daemon.terminate() == .status(0))

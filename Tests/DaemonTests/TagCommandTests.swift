@@ -36,7 +36,7 @@ import Testing
         #expect(report.items == 2 && report.unchanged == 1 && report.accepted == 1 && report.delivered == 1)
         let none = try await fixture.control("tag", "+later", items[0].id)
         #expect(
-            none.exit == .status(0) && none.stdout == "nothing to change: the items have these tags already\n",
+            none.exit == .status(0) && none.stdout == "nothing to change: their tags are so already\n",
             "\(none)")
         let edit = try await fixture.control(
             "edit", "-", "--add-tag", "x", "--remove-tag", "t", "--wait", input: "\(items[3].id)\n\(items[4].id)\n")

@@ -76,7 +76,7 @@ package struct BatchReport: Sendable, Equatable, Codable {
 extension BatchReport: Report {
     package func text(_ style: TextStyle) -> String {
         if let items, accepted + refused == 0 {
-            return items == 0 ? "" : "nothing to change: the items have these tags already\n"
+            return items == 0 ? "" : "nothing to change: their tags are so already\n"
         }
         var summary = "queued \(Formatting.count(accepted))"
         if let firstEntry, let lastEntry {

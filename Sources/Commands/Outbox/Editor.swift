@@ -8,39 +8,45 @@ struct Editor {
     private let path: String
     private let text: String
     private let command: String
+    /// By which the file can be given to the same command; `nil` for one that takes no text from stdin.
+    private let again: NextCommand?
     private static let remark = "# prsnlctl: "
     /// Whether a remark stands above the text, because it is shown again.
     private var hasRemark = false
 
-    /// - Parameter read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
+    /// - Parameters:
+    ///   - typed: What was typed on the terminal already, in the place of an editor's text.
+    ///   - read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
     /// - Returns: `nil` where nothing was written.
     /// - Throws: what `read` and the queueing throw, with the name of the file. `usage` where the editor fails.
     static func write(
-        _ text: String, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
+        _ text: String, typed: String? = nil, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
         read: (String) throws(UserFacingError) -> WriteDraft?
     ) throws(UserFacingError) -> ExitCode? {
         if let user = context.terminalBorrower {
             throw failure("No editor is started, because \(user) could use it to read this terminal")
         }
-        var editor = try Editor(text, context)
+        var editor = try Editor(text, context, arguments)
         do throws(UserFacingError) {
             var shown = text
             while true {
-                let saved = try editor.run()
+                if let typed { try editor.put(typed) }
+                let saved = if let typed { typed } else { try editor.run() }
                 do throws(UserFacingError) {
                     guard let draft = try read(saved) else {
                         unlink(editor.path)
                         return nil
                     }
-                    let requests = RequestClient.keyed([draft])
-                    return try WriteFlow.run(context, arguments, requests, names: [name]) {
+                    return try WriteFlow.run(context, arguments, RequestClient.keyed([draft]), names: [name]) {
                         report throws(UserFacingError) in
                         if let error = report.writes.first?.error { throw error }
                         unlink(editor.path)
                     }
                 } catch {
                     // Another text helps against these alone, and the same one does not.
-                    guard [.usage, .writeInvalid].contains(error.code), saved != shown else { throw error }
+                    guard [.usage, .writeInvalid].contains(error.code), saved != shown, typed == nil else {
+                        throw error
+                    }
                     context.say("\(error.message) The editor shows it again.")
                     shown = saved
                     try editor.put("\(remark)\(error.message.replacing("\n", with: " "))\n\(saved)")
@@ -51,7 +57,9 @@ struct Editor {
     }
 
     /// - Throws: where the file cannot be made. Then nothing was written yet.
-    private init(_ text: String, _ context: CommandContext) throws(UserFacingError) {
+    private init(
+        _ text: String, _ context: CommandContext, _ arguments: ParsedArguments
+    ) throws(UserFacingError) {
         let variables = context.environment.variables
         command = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
         var name = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
@@ -63,6 +71,12 @@ struct Editor {
         close(descriptor)
         path = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         self.text = text
+        let options = ["--title", "--tag"].flatMap { name in arguments.values(name).flatMap { [name, $0] } }
+        let isNote = arguments.command == NoteCommand.command.entry
+        again =
+            isNote
+            ? NextCommand(line: ShellText.words(["prsnlctl", "note"] + options + ["-"]) + " < \(ShellText.word(path))")
+            : nil
         do throws(UserFacingError) { try put(text) } catch { throw kept(error) }
         context.say("until it is queued, the text is in \(path)")
     }
@@ -103,7 +117,9 @@ struct Editor {
             error.code, error.message,
             consequence: "\(error.consequence ?? WritesRequest.refused) What was written is in \(path).",
             recoverySuggestion: error.recoverySuggestion,
-            nextCommand: text.isEmpty && error.code != .writeInvalid ? "prsnlctl note - < \(path)" : nil,
+            // What may be on disk is looked for first.
+            nextCommand: error.consequence?.description.contains(WriteFlow.unknown) == true
+                ? error.nextCommand : error.code == .writeInvalid ? nil : again,
             cause: error.cause)
     }
 
@@ -211,6 +227,7 @@ struct EditedItem: Equatable {
 
     private static func failure(_ line: Int?, _ reason: String) -> UserFacingError {
         let place = line.map { "line \($0 + 1): " } ?? ""
+        let reason = reason.count > 200 ? reason.prefix(200) + "…" : reason
         return UserFacingError(.usage, "\(place)\(SafeText.harmless(reason)).", consequence: WritesRequest.refused)
     }
 }

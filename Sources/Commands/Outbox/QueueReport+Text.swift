@@ -164,13 +164,16 @@ extension QueueReport.Entry {
 
 extension EntryReport: Report {
     package func text(_ style: TextStyle) -> String {
+        // Of what is over nothing is to be decided any more.
+        let isOpen = entry.isWaiting || entry.state == OutboxEntry.State.parked.rawValue
         let error = entry.error.map {
-            [style.safe($0.codeName), style.safe($0.message), style.text($0.recoverySuggestion)]
+            [style.safe($0.codeName), style.safe($0.message)] + (isOpen ? [style.text($0.recoverySuggestion)] : [])
         }
+        let reachable = "the server, for \(Formatting.duration(.seconds(entry.reachableAge))) since it was accepted"
         let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
         let rows: [TextLayout.Field] = [
             ("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt, named: true)]),
-            ("Reachable", ["the server, for \(Formatting.duration(.seconds(entry.reachableAge))) while it waited"]),
+            ("Reachable", isOpen ? [reachable] : []),
             ("Error", error ?? []),
             ("Key", [style.safe(idempotencyKey)]),
             ("Conflict", conflictLines(style)),

@@ -49,7 +49,7 @@ enum CaptureCommand {
         }
         let ofMany = ["--stdin"] + [CommandOption.wait, .json, .help].map(\.name)
         for option in command.entry.options.map(\.name) where !ofMany.contains(option) && arguments.has(option) {
-            throw arguments.failure("\(option) belongs to one URL; with --stdin, say it in the line")
+            throw arguments.failure("\(option) and --stdin exclude each other; say it in the line")
         }
     }
 }
@@ -67,13 +67,15 @@ enum NoteCommand {
         func draft(_ text: String) -> WriteDraft {
             .create(NewItem(title: arguments.value("--title"), note: text, tags: tags))
         }
-        guard words.isEmpty, isatty(STDIN_FILENO) == 1 else {
-            let given = words.isEmpty ? "-" : words.joined(separator: " ")
+        let given = words.isEmpty ? "-" : words.joined(separator: " ")
+        guard given == "-", isatty(STDIN_FILENO) == 1 else {
             let text = try TextInput.read(given, "note", context, arguments, for: draft)
             return try WriteFlow.run(context, arguments, RequestClient.keyed([draft(text)]), names: ["note"])
         }
         try TextInput.judge(context, arguments, draft)
-        let code = try Editor.write("", context, arguments, name: "note") { text in
+        // What was typed is nowhere else, and kept as what an editor has written.
+        let typed = words.isEmpty ? nil : try TextInput.all(of: STDIN_FILENO, "note: the text from stdin")
+        let code = try Editor.write("", typed: typed, context, arguments, name: "note") { text in
             text.allSatisfy(\.isWhitespace) ? nil : draft(text)
         }
         if code == nil { context.say("the note is empty; nothing was queued") }
@@ -124,6 +126,16 @@ enum EditCommand {
             let code = try Editor.write(original.text, context, arguments, name: item.id) {
                 text throws(UserFacingError) in
                 let edit = try EditedItem(text, of: original).edit(of: original)
+                let now = EditedItem(try StoreReader(path: context.paths.database).item(item.id).item)
+                // Nobody has seen what would be overwritten.
+                if edit.title != nil && now.title != original.title
+                    || edit.summary != nil && now.summary != original.summary
+                {
+                    throw UserFacingError(
+                        .conflict, "The item was changed while you wrote: \(item.id).",
+                        consequence: WritesRequest.refused,
+                        recoverySuggestion: "Look at it with `prsnlctl show \(item.id)`, and edit it again.")
+                }
                 return edit.isEmpty ? nil : .edit(item: item.id, edit)
             }
             if code == nil { context.say("nothing was changed") }
@@ -319,7 +331,13 @@ enum WriteFlow {
         _ request: Asked, _ outbox: inout RequestClient
     ) throws(UserFacingError) -> Asked.Answer {
         let outcome: RequestClient.Outcome<Asked.Answer>
-        do throws(UserFacingError) { outcome = try outbox.write(request) } catch {
+        let context = outbox.context
+        let words = context.unit.fit("prsnlctl: interrupted. \(unknown) \(lookFirst)").description
+        do throws(UserFacingError) {
+            outcome = try Interruption.saying("\n\(words)\n") { () throws(UserFacingError) in
+                try outbox.write(request)
+            }
+        } catch {
             throw error.with(
                 consequence: WritesRequest.refused,
                 suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
@@ -328,11 +346,12 @@ enum WriteFlow {
         case .answered(let answer): return answer
         case .unknown(let error):
             throw error.with(
-                consequence: "It is not known whether it is on disk.",
-                suggestion: "Look with `prsnlctl queue --all` before you give the command again.",
-                next: "prsnlctl queue --all")
+                consequence: unknown, suggestion: lookFirst, next: "prsnlctl queue --all")
         }
     }
+
+    static let unknown = "It is not known whether it is on disk."
+    private static let lookFirst: Advice = "Look with `prsnlctl queue --all` before you give the command again."
 
     private static func deliver(
         _ request: WritesRequest, _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout RequestClient

@@ -129,6 +129,24 @@ package struct Interruption: Sendable {
         return Interruption(descriptor: ends[0])
     }
 
+    /// Where a signal ends the process before `body` has returned, it says this first.
+    package static func saying<Result, Failure: Error>(
+        _ message: String, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        lastWords = Array(message.utf8)
+        var action = sigaction()
+        action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND))
+        action.__sigaction_handler.sa_handler = { number in
+            lastWords.withUnsafeBytes { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            // Blocked until this returns, and then as if it had never been caught.
+            raise(number)
+        }
+        var former = [SIGINT: sigaction(), SIGTERM: sigaction()]
+        for number in [SIGINT, SIGTERM] where !isIgnored(number) { sigaction(number, &action, &former[number]!) }
+        defer { for number in [SIGINT, SIGTERM] where !isIgnored(number) { sigaction(number, &former[number]!, nil) } }
+        return try body()
+    }
+
     /// A shell starts what runs in its background so, as nohup(1) does: then signals are not meant for this process.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
@@ -170,3 +188,6 @@ package struct Interruption: Sendable {
 private nonisolated(unsafe) var writeEnd: Int32 = -1
 private nonisolated(unsafe) var output: Int32 = -1
 private nonisolated(unsafe) var firstSignal: Int32 = 0
+
+/// What `Interruption.saying` says.
+nonisolated(unsafe) private var lastWords: [UInt8] = []

@@ -91,7 +91,7 @@ extension StoreReader {
         _ filter: ItemFilter, limit: Int, counting: Int? = nil
     ) throws(UserFacingError) -> ItemList {
         try readTogether { () throws(SQLiteFailure) in
-            let all = filter.isEmpty && counting != nil ? try shownCount() : nil
+            let all = filter.isEmpty && counting != nil ? Int(try shownCount()) : nil
             let most = all == nil ? counting ?? limit : max(limit, 1)
             var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: most)
             try finder.addNewest()
@@ -101,23 +101,16 @@ extension StoreReader {
         }
     }
 
-    /// How many items the timeline shows. `nil` where so much waits that it would have to be counted.
-    private func shownCount() throws(SQLiteFailure) -> Int? {
-        let waiting = try connection.integer(
+    /// How many items the timeline shows.
+    private func shownCount() throws(SQLiteFailure) -> Int64 {
+        try connection.integer(
             """
-            SELECT count(*) FROM (SELECT 1 FROM local_item UNION ALL SELECT 1 FROM local_edit
-                UNION ALL SELECT 1 FROM held_item LIMIT 1001)
+            SELECT live - (SELECT count(*) FROM item WHERE deleted_at IS NULL AND id IN (
+                    SELECT item_id FROM local_edit WHERE is_deleted = 1 UNION SELECT item_id FROM held_item))
+                + (SELECT count(*) FROM (\(Views.creationRow())
+                    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)))
+            FROM copy
             """)
-        guard waiting <= 1_000 else { return nil }
-        return Int(
-            try connection.integer(
-                """
-                SELECT live - (SELECT count(*) FROM item WHERE deleted_at IS NULL AND id IN (
-                        SELECT item_id FROM local_edit WHERE is_deleted = 1 UNION SELECT item_id FROM held_item))
-                    + (SELECT count(*) FROM (\(Views.creationRow())
-                        AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = made.id)))
-                FROM copy
-                """))
     }
 
     /// The tags of all items, the most used first.
