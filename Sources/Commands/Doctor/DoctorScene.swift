@@ -123,7 +123,8 @@ struct DoctorScene: Sendable {
             return (daemon, report, credentials(&client), client.path)
         } catch {
             switch error.code {
-            case .daemonNotRunning: return (.stopped(error), nil, nil, nil)
+            // One that holds the copy works on, and only its socket is gone.
+            case .daemonNotRunning where context.holder == nil: return (.stopped(error), nil, nil, nil)
             case .daemonBusy: return (.hangs(error), nil, nil, nil)
             default: return (.silent(error), nil, nil, nil)
             }

@@ -44,7 +44,8 @@ extension QueueReport: Report {
             parts.insert(reason, at: 0)
         }
         guard !parts.isEmpty else { return nil }
-        return "#\(entry.entry) waits: " + style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
+        let text = style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
+        return "#\(entry.entry) \(text.hasPrefix("waits ") ? "" : "waits: ")" + text
     }
 
     private var emptyText: String {
