@@ -141,9 +141,13 @@ package struct Interruption: Sendable {
             // Blocked until this returns, and then as if it had never been caught.
             raise(number)
         }
-        var former = [SIGINT: sigaction(), SIGTERM: sigaction()]
-        for number in [SIGINT, SIGTERM] where !isIgnored(number) { sigaction(number, &action, &former[number]!) }
-        defer { for number in [SIGINT, SIGTERM] where !isIgnored(number) { sigaction(number, &former[number]!, nil) } }
+        let numbers = [SIGINT, SIGTERM].filter { !isIgnored($0) }
+        let former = numbers.map { number in
+            var old = sigaction()
+            sigaction(number, &action, &old)
+            return old
+        }
+        defer { for (number, var old) in zip(numbers, former) { sigaction(number, &old, nil) } }
         return try body()
     }
 
