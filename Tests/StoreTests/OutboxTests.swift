@@ -26,10 +26,7 @@ import Testing
     private func record(
         _ store: Store, _ id: Int64, _ outcome: WriteOutcome, dueAt: Timestamp? = nil, error: UserFacingError? = nil
     ) async throws {
-        let record = WriteRecord(
-            entry: id, from: .sending, outcome: outcome, dueAt: dueAt,
-            attempt: OutboxAttempt(.send, startedAt: now), error: error)
-        _ = try await store.record([record], now: now)
+        try await store.record(id, outcome, dueAt: dueAt, error: error, now: now)
     }
 
     private func states(_ store: Store) async throws -> [OutboxEntry.State] {
@@ -60,7 +57,7 @@ import Testing
     @Test(arguments: [
         (InFlightWrites.unknownCreations, ["outbox_unsettled"]),
         (InFlightWrites.awaitedItems, ["outbox_unverified", "outbox_awaiting"]),
-        (Store.interruptedSends, ["outbox_unsettled"]),
+        (Store.interruptedSends, ["outbox_unsettled", "outbox_item"]),
     ])
     func openingTheFileReadsNoWaitingWrites(sql: String, indexes: [String]) async throws {
         let store = try fixture.open()
@@ -106,12 +103,24 @@ import Testing
         try await store.commit(StoreFixture.page([StoreFixture.item(1, title: "Was")]))
         _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "First", summary: "S")))
         let second = try await accept(store, .edit(item: "item-1", ItemEdit(title: "Second", tags: ["c"])))
-        #expect(second.supersedes == [1])
-        let entry = try await store.outboxEntries([2])[0]
-        #expect(entry.payload == .edit(ItemEdit(title: "Second", summary: "S", tags: ["c"])))
+        #expect(second.supersedes == [])
+        let task = try #require(try await store.dueEntry(now: now, sending: [.edit]))
+        #expect(task.covered == [1, 2])
+        #expect(task.entry.payload == .edit(ItemEdit(title: "Second", summary: "S", tags: ["c"])))
         // The base is what the server has, not what the first edit made of it.
-        #expect(entry.base == ItemEdit(title: "Was", tags: ["a", "b"]))
+        #expect(task.entry.base == ItemEdit(title: "Was", tags: ["a", "b"]))
         #expect(try fixture.query("SELECT title || summary || tags FROM timeline") == #"SecondS["c"]"#)
+        // What people asked for stays as they asked for it.
+        #expect(
+            try await store.outboxEntries([1, 2]).map(\.payload)
+                == [
+                    .edit(ItemEdit(title: "First", summary: "S")), .edit(ItemEdit(title: "Second", tags: ["c"])),
+                ])
+        #expect(try await store.beginSending(task, evidence: nil, now: now))
+        #expect(try await states(store) == [.sending, .sending])
+        try await record(store, 1, .delivered(WriteOutcome.Delivery()))
+        #expect(try await states(store) == [.delivered, .delivered])
+        #expect(try fixture.query("SELECT title || summary || tags FROM item") == #"SecondS["c"]"#)
         await store.close()
     }
 
@@ -154,7 +163,9 @@ import Testing
         #expect(try await store.beginSending(1, evidence: nil, now: now))
         try await record(store, 1, .parked(.rejected), error: UserFacingError(.invalidInput, "no"))
         let mended = try await accept(store, .edit(item: made.itemID, ItemEdit(title: "Better")))
-        #expect(mended.supersedes == [1] && mended.kind == .capture)
+        #expect(mended.kind == .edit && mended.behind == 1)
+        let task = try #require(try await store.dueEntry(now: now, sending: [.capture]))
+        #expect(task.entry.payload == .create(NewItem(url: "https://example.org/1", title: "Better")))
         #expect(try await accept(store, .delete(item: made.itemID)).state == .superseded)
         #expect(try fixture.query("SELECT waiting || ' ' || parked FROM copy") == "0 0")
         await store.close()
@@ -343,10 +354,8 @@ import Testing
         #expect(try await store.beginSending(2, evidence: nil, now: now))
         try await record(store, 2, .parked(.rejected), error: UserFacingError(.invalidInput, "no"))
         _ = try await accept(store, .delete(item: made.itemID))
-        let found = WriteRecord(
-            entry: made.entry, from: .unknown, outcome: .delivered(WriteOutcome.Delivery(serverID: "item-1")),
-            attempt: OutboxAttempt(.lookup, startedAt: now))
-        _ = try await store.record([found], now: now)
+        try await store.record(
+            made.entry, .delivered(WriteOutcome.Delivery(serverID: "item-1")), purpose: .lookup, now: now)
         #expect(try await states(store) == [.delivered, .superseded, .queued])
         #expect(try await store.dueEntry(now: now, sending: [.delete])?.entry.id == 3)
         await store.close()
@@ -423,10 +432,16 @@ import Testing
     @Test func aMoveFromAnotherStateIsRefusedAndChangesNothing() async throws {
         let store = try fixture.open()
         _ = try await accept(store, url(1))
-        #expect(try await errorCode { try await record(store, 1, .delivered(WriteOutcome.Delivery())) } == .storeBug)
-        #expect(try await store.beginSending(1, evidence: nil, now: now))
-        #expect(try await !store.beginSending(1, evidence: nil, now: now))
-        #expect(try await states(store) == [.sending])
+        var task = try #require(try await store.task(1))
+        #expect(try await store.beginSending(task, evidence: nil, now: now))
+        #expect(try await !store.beginSending(task, evidence: nil, now: now))
+        task.entry.state = .sending
+        let attempt = OutboxAttempt(.send, startedAt: now)
+        _ = try await store.record(
+            [WriteRecord(task, outcome: .queued(.notApplied()), dueAt: now, attempt: attempt)], now: now)
+        let delivered = WriteRecord(task, outcome: .delivered(WriteOutcome.Delivery()), attempt: attempt)
+        #expect(try await errorCode { _ = try await store.record([delivered], now: now) } == .storeBug)
+        #expect(try await states(store) == [.queued])
         await store.close()
     }
 
@@ -434,13 +449,10 @@ import Testing
         let store = try fixture.open()
         try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
         _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "No")))
+        let task = try #require(try await store.task(1))
         _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
-        _ = try await store.record(
-            [
-                WriteRecord(
-                    entry: 1, from: .queued, outcome: .parked(.rejected),
-                    attempt: OutboxAttempt(.lookup, startedAt: now))
-            ], now: now)
+        let attempt = OutboxAttempt(.lookup, startedAt: now)
+        _ = try await store.record([WriteRecord(task, outcome: .parked(.rejected), attempt: attempt)], now: now)
         #expect(try await states(store) == [.dropped])
         #expect(try fixture.query("SELECT parked FROM copy") == "0")
         await store.close()

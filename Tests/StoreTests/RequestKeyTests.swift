@@ -40,7 +40,7 @@ import Testing
             #expect(again == first, "\(draft)")
         }
         #expect(try fixture.query("SELECT count(*), max(id) FROM outbox") == "9")
-        #expect(try fixture.query("SELECT waiting FROM sync_state") == "6")
+        #expect(try fixture.query("SELECT waiting FROM sync_state") == "8")
         await store.close()
     }
 
@@ -81,10 +81,7 @@ import Testing
         _ = try await accept(store, .delete(item: "item-1"), keys[1])
         for (id, serverID) in [(Int64(1), "new"), (2, nil)] {
             #expect(try await store.beginSending(id, evidence: nil, now: now))
-            let record = WriteRecord(
-                entry: id, from: .sending, outcome: .delivered(WriteOutcome.Delivery(serverID: serverID)),
-                attempt: OutboxAttempt(.send, startedAt: now))
-            _ = try await store.record([record], now: now)
+            try await store.record(id, .delivered(WriteOutcome.Delivery(serverID: serverID)), now: now)
         }
         let note = try await accept(store, .create(NewItem(note: "a note")), keys[0])
         #expect(note.state == .delivered && note.itemID == "new")

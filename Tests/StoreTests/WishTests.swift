@@ -108,15 +108,4 @@ import Testing
         #expect(wish.lacking(in: one.theirs) == one.lacking)
         #expect(wish.settled(in: one.theirs) == one.settled)
     }
-
-    @Test func anOlderEditThatIsDeliveredLateReplacesLaterWords() {
-        let wish = Wish(words: [
-            Self.capture(1, "A", ["a"], is: .delivered), Self.edit(2, "E", ["e"], is: .delivered),
-            Self.capture(3, "B", is: .delivered), Self.capture(4, nil, ["c"], is: .delivered),
-            Self.edit(5, nil, nil, summary: "S", is: .delivered),
-        ])
-        #expect(wish.replaced(by: ItemEdit(title: "E"), of: 2) == [3])
-        #expect(wish.replaced(by: ItemEdit(title: "E", tags: ["e"]), of: 2) == [3, 4])
-        #expect(wish.replaced(by: ItemEdit(summary: "E"), of: 2) == [5])
-    }
 }

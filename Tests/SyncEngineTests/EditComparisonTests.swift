@@ -14,7 +14,12 @@ import Testing
         #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Base", tags: ["x"]), wasSent: false) == .send)
         #expect(EditComparison(ours, base: base, theirs: ItemEdit(title: "Ours", tags: ["x"]), wasSent: false) == .send)
         let theirs = ItemEdit(title: "Theirs", tags: ["x"])
-        #expect(EditComparison(ours, base: base, theirs: theirs, wasSent: false) == .conflict(theirs: theirs))
+        #expect(
+            EditComparison(ours, base: base, theirs: theirs, wasSent: false)
+                == .conflict(theirs: ItemEdit(title: "Theirs")))
+        // What people here have seen, or have sent, is not another's.
+        let known = [ItemEdit(title: "Theirs"), ItemEdit(tags: ["y"])]
+        #expect(EditComparison(ours, base: base, known: known, theirs: theirs, wasSent: false) == .send)
         #expect(EditComparison(ours, base: nil, theirs: theirs, wasSent: false) == .send)
         #expect(
             EditComparison(

@@ -64,6 +64,13 @@ extension PullFixture {
     }
 }
 
+extension Store {
+    func beginSending(_ id: Int64, evidence: SendEvidence?, now: Timestamp) throws -> Bool {
+        let task = try read { connection throws(SQLiteFailure) in try OutboxTask.load(id, connection) }
+        return try task.map { try beginSending($0, evidence: evidence, now: now) } ?? false
+    }
+}
+
 extension WriteDraft {
     static func url(_ url: String, title: String? = nil, tags: [String] = [], note: String? = nil) -> WriteDraft {
         .create(NewItem(url: url, title: title, note: note, tags: tags))

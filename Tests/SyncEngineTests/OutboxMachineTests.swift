@@ -337,7 +337,7 @@ extension OutboxMachineTests {
     /// As the entry has it then.
     private static func words(_ outcome: WriteOutcome, _ dueAt: Timestamp?, _ error: UserFacingError?) -> String {
         let record = WriteRecord(
-            entry: 12, from: .sending, outcome: outcome, dueAt: dueAt,
+            sending(.capture), outcome: outcome, dueAt: dueAt,
             attempt: OutboxAttempt(.send, startedAt: moment.now), error: error)
         let after = dueAt.map { " +\($0.duration(since: moment.now).components.seconds) s" } ?? ""
         let isFree = outcome.state == .queued && !outcome.isFailure

@@ -44,7 +44,7 @@ import Testing
         let fixture = try PullFixture()
         let made = try await fixture.accept(.note("First words", tags: ["a"]))
         let edited = try await fixture.accept(.edit(item: made.itemID, ItemEdit(title: "Named", tags: ["b"])))
-        #expect(edited.supersedes == [1])
+        #expect(edited.behind == 1)
         #expect(try fixture.shown() == ["Named (creation)"])
         let deleted = try await fixture.accept(.delete(item: String(made.itemID.prefix(14))))
         #expect(deleted.state == .superseded)

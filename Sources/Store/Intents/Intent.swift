@@ -18,13 +18,19 @@ package struct Intent: Sendable, Equatable {
     /// or that still worked on it.
     package var seen: ItemEdit?
     package var isWithdrawn = false
+    /// The server has taken all of it: its fields are the server's again.
+    package var isDelivered = false
 
-    package init(number: Int64, command: Int64, ask: Ask, seen: ItemEdit? = nil, isWithdrawn: Bool = false) {
+    package init(
+        number: Int64, command: Int64, ask: Ask, seen: ItemEdit? = nil, isWithdrawn: Bool = false,
+        isDelivered: Bool = false
+    ) {
         self.number = number
         self.command = command
         self.ask = ask
         self.seen = seen
         self.isWithdrawn = isWithdrawn
+        self.isDelivered = isDelivered
     }
 }
 
@@ -74,9 +80,12 @@ package struct Desired: Sendable, Equatable {
     ///   - confirmed: by field, the intent up to which it is confirmed (`Target.confirmed`).
     package init(_ intents: [Intent], after confirmed: [ItemField: Int64] = [:]) {
         for intent in intents where !intent.isWithdrawn {
+            let isOver = { (field: ItemField) in intent.isDelivered || intent.number <= confirmed[field] ?? 0 }
+            let fields = ItemField.allCases.filter { intent.ask.concerns($0) && !isOver($0) }
+            // What was asked for earlier and is delivered later does not take its place.
+            release(ItemField.allCases.filter { intent.ask.concerns($0) && isOver($0) }, intent.ask)
+            if !intent.isDelivered { take(intent.ask, intent.number, Set(fields)) }
             last = intent.number
-            let fields = ItemField.allCases.filter { intent.ask.concerns($0) && intent.number > confirmed[$0] ?? 0 }
-            take(intent.ask, intent.number, Set(fields))
             for field in fields {
                 let isReplaced = field != .tags || intent.ask.replacesTags
                 seen.append(Seen(field: field, by: intent.number, fields: intent.seen, isReplaced: isReplaced))
@@ -105,6 +114,26 @@ package struct Desired: Sendable, Equatable {
             set(edit.tagChange.added, true, number)
         case .delete: deletion = number
         }
+    }
+
+    /// A delivered intent has decided these fields: what was asked for before it is not wanted any more.
+    private mutating func release(_ fields: [ItemField], _ ask: Intent.Ask) {
+        for field in fields {
+            switch (field, ask) {
+            case (.title, _): title = nil
+            case (.summary, .edit): (summary, remark) = (nil, nil)
+            case (.summary, _): remark = nil
+            case (.tags, .create(let item)): release(TagChange(added: item.tags))
+            case (.tags, .edit(let edit)) where edit.tags == nil: release(edit.tagChange)
+            case (.tags, _): (replacesTags, tags) = (nil, [:])
+            }
+        }
+    }
+
+    private mutating func release(_ change: TagChange) {
+        for tag in change.added + change.removed { tags[ByteText(tag)] = nil }
+        // A list that was asked for before it, and is sent after it, keeps what it has added.
+        if let replacesTags { set(change.added, true, replacesTags) }
     }
 
     private mutating func set(_ texts: [String], _ isWanted: Bool, _ number: Int64) {
@@ -145,6 +174,26 @@ package struct Desired: Sendable, Equatable {
         let wanted = tags.filter(\.value.value).keys
         let rest = replacesTags == nil ? Tags.set(there).subtracting(tags.keys) : []
         return rest.union(wanted).sorted().map(\.text)
+    }
+
+    /// The fields that are asked for, as one edit: tags as a change, unless they take the place of all.
+    package var edit: ItemEdit {
+        var edit = ItemEdit(title: title?.value, summary: summary?.value)
+        if replacesTags != nil {
+            edit.tags = tags(over: [])
+        } else {
+            func texts(_ isWanted: Bool) -> [String] {
+                tags.filter { $0.value.value == isWanted }.keys.sorted().map(\.text)
+            }
+            edit.tagChange = TagChange(added: texts(true), removed: texts(false))
+        }
+        return edit
+    }
+
+    /// Whether anything that the intent asks for is still wanted, and was not asked for anew by a later one.
+    package func wants(_ number: Int64) -> Bool {
+        title?.by == number || summary?.by == number || remark?.by == number || replacesTags == number
+            || tags.contains { $0.value.by == number } || creation?.by == number || deletion == number
     }
 
     // MARK: The item

@@ -26,11 +26,14 @@ extension Store {
     /// outbox knows is not accepted again: its entry is the answer, as it stands now.
     ///
     /// - Throws: Where nothing was accepted at all: `disk_full`, `disk_error`, `database_replaced`, `database_busy`, ….
+    ///
+    /// - Parameter command: the key of the command, where it needs several of these.
     package func accept(
-        _ requests: [WriteRequest], now: Timestamp
+        _ requests: [WriteRequest], command: RequestKey? = nil, now: Timestamp
     ) throws(UserFacingError) -> [Acceptance] {
         let dialect = binding.dialect
         let results = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            writer.command = command?.text
             var results: [Acceptance] = []
             results.reserveCapacity(requests.count)
             for request in requests {
@@ -109,87 +112,34 @@ extension OutboxWriter {
                 .conflict, "The item \(item) is to be deleted by #\(deletion.id).", consequence: "Nothing was queued.",
                 recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
         }
-        // An item that never left this machine is simply made differently. The server takes no summary with a new item. The
-        // tags of a capture are added where the server has the URL, and an edit may take away what is there.
-        if open.count == 1, let creation = open.first, creation.isUnsent,
-            creation.attempts == 0 || creation.state == .parked, edit.summary == nil,
-            edit.tags == nil && edit.tagChange.removed.isEmpty || creation.kind == .note,
-            case .create(var made) = creation.payload, try !isWrittenAgain(item, since: creation.id)
-        {
-            made.title = edit.title ?? made.title
-            made.tags = edit.tags ?? edit.tagChange.applied(to: made.tags)
-            try Tags.checkCount(made.tags)
-            return try replace(creation, item: item, by: made, key: key)
+        if !edit.tagChange.added.isEmpty {
+            try Tags.checkCount(edit.resolved(with: try shownFields(item)?.tags ?? shownTags(item)).tags ?? [])
         }
-        var last = open.last {
-            $0.kind == .edit && $0.follows == nil && $0.state == .queued && $0.attempts == 0
-        }
-        if let before = last, try isWrittenAgain(item, since: before.id) { last = nil }
-        var merged = edit
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
-        let isSettled = try !isPending(item)
-        let before = try fieldsBefore(open.filter { $0.id != last?.id }, of: item)
-        var base = isSettled ? before.map { edit.sameFields(of: $0) } : nil
-        if let last, case .edit(let earlier) = last.payload {
-            merged = earlier.overlaid(by: edit)
-            if let older = last.base, let newer = base {
-                base = ItemEdit(
-                    title: earlier.title == nil ? newer.title : older.title,
-                    summary: earlier.summary == nil ? newer.summary : older.summary,
-                    tags: earlier.tags == nil ? newer.tags : older.tags)
-            } else {
-                base = nil
-            }
+        let seen = try isPending(item) ? nil : try shownFields(item).map { edit.sameFields(of: $0) }
+        let entry = try insert(.edit, item: item, payload: .edit(edit), base: seen, dueAt: nil, requestKey: key)
+        // What is sent is another item now.
+        if let creation = open.first, creation.kind.isCreation, creation.state == .parked, creation.isUnsent,
+            edit.goesAlong(with: creation.kind)
+        {
+            try unpark(creation.id, to: .queued, manual: nil)
         }
-        if !merged.tagChange.added.isEmpty {
-            try Tags.checkCount(merged.resolved(with: try before?.tags ?? shownTags(item)).tags ?? [])
-        }
-        let entry = try insert(
-            .edit, item: item, payload: .edit(merged), base: base, dueAt: nil, requestKey: key)
-        if let last { try move(last.id, from: .queued, to: .superseded, supersededBy: entry) }
         try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)
         return AcceptedWrite(
             entry: entry, state: .queued, kind: .edit, itemID: item,
-            supersedes: last.map { [$0.id] } ?? [], behind: try self.open(item).last { $0.id < entry }?.id)
+            behind: try self.open(item).last { $0.id < entry }?.id)
     }
 
-    /// Whether the item's URL was captured again after an entry, or edited under another id: then a new write cannot become a
-    /// part of that entry, because something came in between.
-    private func isWrittenAgain(_ item: String, since entry: Int64) throws(SQLiteFailure) -> Bool {
+    /// The fields as people see them: the server's, with what waits here.
+    private func shownFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
         try connection.cached(
             """
-            WITH own AS (SELECT url FROM item WHERE id = ?2 UNION ALL SELECT url FROM local_item WHERE id = ?2 LIMIT 1)
-            SELECT 1 FROM outbox, own WHERE id > ?1 AND (kind = 'capture' AND outbox.url = own.url
-                OR kind = 'edit' AND follows IS NULL AND item_id != ?2 AND own.url IN (SELECT url FROM item WHERE id = item_id
-                    UNION ALL SELECT url FROM local_item WHERE id = item_id)) LIMIT 1
+            SELECT coalesce(edit.title, item.title), coalesce(edit.summary, item.summary), coalesce(edit.tags, item.tags)
+            FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id WHERE item.id = ? AND deleted_at IS NULL
             """
-        ).bind(Int(entry)).bind(item).hasRow()
-    }
-
-    /// What the server has when an edit that is accepted now is sent. What follows a creation and is not under way goes after it.
-    private func fieldsBefore(_ open: [Open], of item: String) throws(SQLiteFailure) -> ItemEdit? {
-        guard var fields = try serverFields(item) else { return nil }
-        for entry in open where entry.state.isWaiting && (entry.follows == nil || !entry.isUnsent) {
-            guard case .edit(let edit) = entry.payload else { continue }
-            fields = fields.overlaid(by: edit)
-        }
-        return fields
-    }
-
-    private mutating func replace(
-        _ creation: Open, item: String, by made: NewItem, key: RequestKey?
-    ) throws(SQLiteFailure) -> AcceptedWrite {
-        let entry = try insert(
-            creation.kind, item: item, localID: item, payload: .create(made), dueAt: now,
-            requestKey: key)
-        try move(creation.id, from: creation.state, to: .superseded, supersededBy: entry)
-        try connection.cached("UPDATE local_item SET entry_id = ?2, title = ?3, tags = ?4 WHERE id = ?1")
-            .bind(item).bind(Int(entry)).bind(made.shownTitle).bind(Tags.json(made.tags)).run()
-        return AcceptedWrite(
-            entry: entry, state: .queued, kind: creation.kind, itemID: item,
-            supersedes: [creation.id])
+        ).bind(item).first { ItemEdit(title: $0.text(0), summary: $0.text(1), tags: Tags.parse($0.text(2))) }
     }
 
     // MARK: Deletions
@@ -264,13 +214,11 @@ extension OutboxWriter {
 }
 
 extension OutboxEntry {
-    /// Whether it can have been accepted from this draft. An edit may have become a part of another write.
+    /// Whether it was accepted from this draft: repeated tags were removed on the way.
     fileprivate func isMade(of draft: WriteDraft) -> Bool {
         switch (draft, payload) {
         case (.create(let wanted), .create(let made)): made.isMade(of: wanted)
-        case (.edit(_, let wanted), .edit(let made)): made.contains(wanted)
-        // An edit of what was not sent yet changes that write itself.
-        case (.edit(_, let wanted), .create(let made)): ItemEdit(title: made.title, tags: made.tags).contains(wanted)
+        case (.edit(_, let wanted), .edit(let made)): made.contains(wanted) && wanted.contains(made)
         case (.delete, .delete): true
         default: false
         }

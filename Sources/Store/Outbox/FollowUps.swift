@@ -35,23 +35,29 @@ extension OutboxWriter {
 
     /// After a write was delivered: whether the server has all that it asked for is still to be seen.
     ///
-    /// - Parameter there: of a creation whose item was there before: what the server had in its fields.
-    func noteUnverified(_ entry: OutboxEntry, there: ItemEdit?, item: String) throws(SQLiteFailure) {
+    /// - Parameters:
+    ///   - there: of a creation whose item was there before: what the server had in its fields.
+    ///   - isMaking: Of an edit that went along with the creation of its item.
+    func noteUnverified(
+        _ entry: Int64, _ payload: OutboxEntry.Payload, there: ItemEdit?, item: String, isMaking: Bool = false
+    ) throws(SQLiteFailure) {
         var isUnverified = false
-        switch entry.payload {
+        switch payload {
         case .create(let asked):
             let hasRemark = there != nil && asked.url != nil && asked.note != nil
             isUnverified = asked.title != nil || !asked.tags.isEmpty || hasRemark
         // Processing, which is not over, may replace what it has set.
         case .edit(let edit):
-            guard entry.follows == nil else { return }
-            if edit.title != nil || edit.summary != nil { isUnverified = try isPending(item) }
-            for later in try wish(item).replaced(by: edit, of: entry.id) { try setUnverified(true, later) }
+            if isMaking {
+                isUnverified = true
+            } else if edit.title != nil || edit.summary != nil {
+                isUnverified = try isPending(item)
+            }
         case .delete: return
         }
-        if isUnverified { try setUnverified(true, entry.id) }
+        if isUnverified { try setUnverified(true, entry) }
         guard let there else { return }
-        try connection.cached("UPDATE outbox SET base = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(there.fields.json)
+        try connection.cached("UPDATE outbox SET base = ?2 WHERE id = ?1").bind(Int(entry)).bind(there.fields.json)
             .run()
     }
 
@@ -133,15 +139,16 @@ extension OutboxWriter {
             return nil
         }
         // What is on its way comes back here with its answer.
-        if let old, !old.isUnsent { return nil }
+        if let old, old.state == .sending || old.state == .unknown { return nil }
         guard !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }), var theirs = try serverFields(item)
         else { return nil }
         theirs = theirs.overlaid(by: seen ?? ItemEdit())
         for entry in wish.settled(in: theirs) { try setUnverified(false, entry) }
         let lacking = wish.lacking(in: theirs)
         let edits = open.filter { $0.kind == .edit && $0.follows == nil && $0.state.isWaiting }
-        let isLast = old.map { old in !edits.contains { $0.id > old.id } } ?? false
-        if isLast, old?.edit == lacking.edit { return nil }
+        // Edits after it go along with it, but for a list of tags, which would take the place of what it adds.
+        let staysTrue = old.map { old in !edits.contains { $0.id > old.id && $0.edit?.tags != nil } } ?? false
+        if staysTrue, old?.edit == lacking.edit { return nil }
         var entry: Int64?
         if !lacking.isEmpty {
             entry = try insert(
@@ -154,7 +161,6 @@ extension OutboxWriter {
             try move(
                 old.id, from: old.state, to: .superseded, supersededBy: replacement,
                 remark: replacement == nil ? "not needed any more: the server has it" : nil)
-            try rebase(later, without: old, theirs)
         }
         return entry.map { "\(lacking.edit.fieldNames) \(lacking.edit.isOneWord ? "follows" : "follow") as #\($0)" }
     }
@@ -168,63 +174,6 @@ extension OutboxWriter {
         if let old, old.edit?.title == edit.title { base.title = old.base?.title ?? base.title }
         // A remark becomes the summary of an item that has none. One that is there is not replaced unasked.
         return ItemEdit(title: edit.title == nil ? nil : base.title)
-    }
-
-    /// Edits that were made on top of a follow-up that is not sent before them: what they replace is what it was to replace.
-    private func rebase(_ edits: [Open], without old: Open, _ theirs: ItemEdit) throws(SQLiteFailure) {
-        for edit in edits {
-            guard var base = edit.base else { continue }
-            if let title = base.title, title == old.edit?.title { base.title = old.base?.title }
-            if let tags = base.tags, let added = old.edit?.tagChange, !added.isEmpty, added.isDone(in: tags) {
-                base.tags = theirs.tags
-            }
-            guard base != edit.base else { continue }
-            try connection.cached("UPDATE outbox SET base = ?2 WHERE id = ?1").bind(Int(edit.id)).bind(base.fields.json)
-                .run()
-        }
-    }
-
-    /// Edits that were made under another id of the item come late. They leave alone what a later word has set already: tags that
-    /// they would replace could not be taken away again. And they are what later edits that wait were made on top of. Words that
-    /// are withdrawn never reach the server, so what stood before them is what the next edit replaces.
-    mutating func takeInEdits(_ item: String) throws(SQLiteFailure) {
-        let words = try wish(item).words
-        let theirs = try serverFields(item) ?? ItemEdit()
-        var before = ItemEdit()
-        var withdrawn: [(words: ItemEdit, before: ItemEdit)] = []
-        try giveWayToDeletion(item)
-        let waiting = try open(item).filter { $0.follows == nil && $0.state.isWaiting }
-        let underWay = Set(waiting.filter { !$0.isUnsent }.map(\.id))
-        for open in waiting {
-            guard let said = open.edit else { continue }
-            var edit = said
-            defer { before = before.overlaid(by: edit) }
-            guard open.state == .queued, open.isUnsent else { continue }
-            let later = words.filter {
-                $0.entry > open.id && ($0.standing != .open || underWay.contains($0.entry))
-            }
-            let edits = later.filter { !$0.isCreation }
-            if later.contains(where: { $0.said.title != nil }) { edit.title = nil }
-            if edits.contains(where: { $0.said.summary != nil }) { edit.summary = nil }
-            for later in edits { edit.giveWay(toTagsOf: later.said) }
-            var base = open.base?.withdrawing(withdrawn).overlaid(by: before)
-            if edit != said { withdrawn.append((said.without(edit), theirs.overlaid(by: base ?? ItemEdit()))) }
-            base = base.map { edit.sameFields(of: $0) }
-            guard edit != said || base != open.base else { continue }
-            // What was superseded as a whole still says what was asked for.
-            try connection.cached(
-                "UPDATE outbox SET payload = ?2, base = ?3, remark = coalesce(?4, remark) WHERE id = ?1"
-            ).bind(Int(open.id)).bind((edit.isEmpty ? said : edit).fields.json).bind(base?.fields.json)
-                .bind(edit == said ? nil : "a later edit of the item was sent before it").run()
-            if edit.isEmpty { try move(open.id, from: .queued, to: .superseded, supersededBy: later.last?.entry) }
-        }
-        // In the order of acceptance: the first one is given its time by `advance`.
-        try connection.cached(
-            """
-            UPDATE outbox SET next_attempt_at = NULL WHERE item_id = ?1 AND ended_at IS NULL AND state = 'queued'
-                AND id > (SELECT min(id) FROM outbox WHERE item_id = ?1 AND ended_at IS NULL)
-            """
-        ).bind(item).run()
     }
 
     /// A deletion takes the place of edits that the server does not have: also of one that was under way when the deletion was
@@ -278,31 +227,6 @@ extension OutboxWriter {
 }
 
 extension ItemEdit {
-    /// Leaves of its tags what a later edit, which was sent before it, has not decided.
-    fileprivate mutating func giveWay(toTagsOf later: ItemEdit) {
-        if later.tags != nil { (tags, tagChange) = (nil, TagChange()) }
-        tags = tags.map(later.tagChange.applied)
-        tagChange = tagChange.without(later.tagChange)
-    }
-
-    /// The fields that the other edit does not set.
-    fileprivate func without(_ other: ItemEdit) -> ItemEdit {
-        ItemEdit(
-            title: other.title == nil ? title : nil, summary: other.summary == nil ? summary : nil,
-            tags: other.tags == nil ? tags : nil)
-    }
-
-    /// What the fields are where these words were never sent, the latest first.
-    fileprivate func withdrawing(_ withdrawn: [(words: ItemEdit, before: ItemEdit)]) -> ItemEdit {
-        withdrawn.reversed().reduce(self) { fields, said in
-            var fields = fields
-            if let title = said.words.title, fields.title == title { fields.title = said.before.title }
-            if let summary = said.words.summary, fields.summary == summary { fields.summary = said.before.summary }
-            if let tags = said.words.tags, fields.tags == tags { fields.tags = said.before.tags }
-            return fields
-        }
-    }
-
     fileprivate var isOneWord: Bool { tagChange.isEmpty && (title == nil || summary == nil) }
 
     /// `title and tags`
@@ -372,17 +296,15 @@ struct Wish: Equatable {
         if let replacing, words[replacing].standing == .open { there = Tags.set(words[replacing].said.tags ?? []) }
         /// By whom each was asked for.
         var missing: [ByteText: Set<Int64>] = [:]
-        for word in words[(replacing.map { $0 + 1 } ?? 0)...] {
-            guard !word.isCreation else {
-                guard word.standing == .unverified else { continue }
-                for tag in Tags.set(word.said.tags ?? []) where !there.contains(tag) {
-                    missing[tag, default: []].insert(word.entry)
-                }
-                continue
-            }
+        for word in words[(replacing ?? 0)...] {
             let change = word.said.tagChange
             for tag in Tags.set(change.added + change.removed) { missing[tag] = nil }
-            guard word.standing == .open else { continue }
+            if word.standing == .unverified {
+                for tag in Tags.set((word.said.tags ?? []) + change.added) where !there.contains(tag) {
+                    missing[tag, default: []].insert(word.entry)
+                }
+            }
+            guard word.standing == .open, !word.isCreation else { continue }
             there.subtract(Tags.set(change.removed))
             there.formUnion(Tags.set(change.added))
         }
@@ -397,15 +319,5 @@ struct Wish: Equatable {
         let needed = lacking(in: theirs).entries
             .union(Wish(words: words.filter { $0.standing != .open }).lacking(in: theirs).entries)
         return words.filter { $0.standing == .unverified && !needed.contains($0.entry) }.map(\.entry)
-    }
-
-    /// The delivered words that an older edit has just replaced on the server.
-    func replaced(by edit: ItemEdit, of entry: Int64) -> [Int64] {
-        words.filter { word in
-            guard word.entry > entry, word.standing == .delivered else { return false }
-            let tags = word.isCreation ? Tags.set(word.said.tags ?? []) : []
-            return edit.title != nil && word.said.title != nil || edit.summary != nil && word.said.summary != nil
-                || edit.tags != nil && !tags.isEmpty || !tags.isDisjoint(with: Tags.set(edit.tagChange.removed))
-        }.map(\.entry)
     }
 }

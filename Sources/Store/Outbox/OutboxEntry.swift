@@ -150,61 +150,6 @@ extension OutboxAttempt {
     }
 }
 
-/// An entry whose time has come, with what the replayer needs to know beyond what people see.
-package struct OutboxTask: Sendable, Equatable {
-    /// What a person said about a parked entry.
-    package enum ManualDecision: String, Sendable {
-        /// One more attempt: the first failure parks it again.
-        case retry
-        /// The same, and it replaces what the server has there.
-        case overwrite
-    }
-
-    package var entry: OutboxEntry
-    /// In a row, for the backoff.
-    package var failures: Int
-    /// Whether an attempt may have been applied.
-    package var maybeApplied: Bool
-    package var manual: ManualDecision?
-    /// Of the send whose outcome is looked for.
-    package var evidence: SendEvidence?
-    /// When a lookup, by the server's clock, first could not find what was sent. One is not enough: servers insert late.
-    package var undecidedSince: UndecidedSince?
-    /// In a row, for their backoff.
-    package var failedLookups: Int
-}
-
-/// What the server had just before a creation was sent: by this a new item can be told from an old one without
-/// any clock.
-package struct SendEvidence: Sendable, Equatable {
-    /// The ids of the newest items.
-    package var knownIDs: [String]
-    /// All items that are newer than this are among `knownIDs`. `nil` where all items are.
-    package var knownDownTo: ServerTime?
-
-    package init(knownIDs: [String], knownDownTo: ServerTime? = nil) {
-        self.knownIDs = knownIDs
-        self.knownDownTo = knownDownTo
-    }
-}
-
-/// When a lookup first could not find what was sent. Either clock may be set: only what both say has passed.
-package struct UndecidedSince: Sendable, Equatable {
-    package var server: ServerTime
-    package var here: Timestamp
-
-    package init(server: ServerTime, here: Timestamp) {
-        self.server = server
-        self.here = here
-    }
-
-    /// What has passed since. `nil` where a clock was set back.
-    package func passed(until now: UndecidedSince) -> Duration? {
-        let passed = min(now.server.duration(since: server), now.here.duration(since: here))
-        return passed < .zero ? nil : passed
-    }
-}
-
 extension OutboxEntry {
     /// What `init(row:)` reads.
     static let columns = """
@@ -237,22 +182,6 @@ extension OutboxEntry {
     }
 }
 
-extension OutboxTask {
-    static let columns =
-        OutboxEntry.columns
-        + ", failures, maybe_applied, by_hand, evidence, undecided_since, failed_looks, undecided_here"
-
-    init?(row: Statement) {
-        guard let entry = OutboxEntry(row: row) else { return nil }
-        self.init(
-            entry: entry, failures: row.int("failures"), maybeApplied: row.int("maybe_applied") == 1,
-            manual: row.text("by_hand").flatMap(ManualDecision.init),
-            evidence: row.text("evidence").flatMap(SendEvidence.init(json:)),
-            undecidedSince: UndecidedSince(row.timestamp("undecided_since"), row.timestamp("undecided_here")),
-            failedLookups: row.int("failed_looks"))
-    }
-}
-
 extension Statement {
     /// The number of another entry, where there is one.
     fileprivate func entry(_ column: String) -> Int64? { text(column) == nil ? nil : int64(column) }
@@ -263,27 +192,5 @@ extension ItemEdit {
     init?(json: String?) {
         guard case .edit(let edit)? = OutboxEntry.Payload(kind: .edit, json: json) else { return nil }
         self = edit
-    }
-}
-
-extension SendEvidence {
-    var json: String {
-        var fields = JSONFields()
-        fields.add("known_ids", knownIDs)
-        fields.add("known_down_to", knownDownTo?.written.description)
-        return fields.json
-    }
-
-    init?(json: String) {
-        guard let fields = JSONFields(json: json), case .texts(let ids)? = fields["known_ids"] else { return nil }
-        self.init(knownIDs: ids)
-        if case .text(let time)? = fields["known_down_to"] { knownDownTo = Timestamp(time).map(ServerTime.init) }
-    }
-}
-
-extension UndecidedSince {
-    fileprivate init?(_ server: Timestamp?, _ here: Timestamp?) {
-        guard let server, let here else { return nil }
-        self.init(server: ServerTime(server), here: here)
     }
 }

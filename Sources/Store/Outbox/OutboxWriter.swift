@@ -68,6 +68,8 @@ struct OutboxWriter {
     var deltas = CounterDeltas()
     /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
     var awaited: Set<String> = []
+    /// Of the command whose writes are accepted.
+    var command: String?
 
     // MARK: Rows
 
@@ -83,6 +85,7 @@ struct OutboxWriter {
         var follows: Int64?
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
+        var intent: Intent { Intent(number: id, command: id, ask: payload.ask, seen: base) }
         /// Whether the server certainly has nothing of it.
         var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
     }
@@ -117,12 +120,13 @@ struct OutboxWriter {
         let inserted = try connection.cached(
             """
             INSERT INTO outbox (kind, state, item_id, local_id, payload, url, title, base, accepted_at, next_attempt_at,
-                reachable_at, idempotency_key, fingerprint, request_key, follows)
-            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?)
+                reachable_at, idempotency_key, fingerprint, request_key, follows, command)
+            VALUES (?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?, ?)
             """
         ).bind(kind.rawValue).bind(item).bind(localID).bind(payload.fields.json).bind(payload.url).bind(payload.title)
             .bind(base?.fields.json).bind(now).bind(dueAt)
-            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init)).run()
+            .bind(reachable).bind(payload.fingerprint).bind(requestKey?.text).bind(follows.map(Int.init))
+            .bind(follows == nil ? command : nil).run()
         guard inserted == 1 else { throw stale("a new entry") }
         deltas.waiting += 1
         return connection.lastInsertedRow
@@ -138,8 +142,7 @@ struct OutboxWriter {
         let changed = try connection.cached(
             """
             UPDATE outbox SET state = ?3, ended_at = ?4, next_attempt_at = NULL, superseded_by = ?5,
-                superseded_from = iif(?3 = 'superseded', state, NULL),
-                superseded_due_at = iif(?3 = 'superseded', next_attempt_at, NULL), remark = coalesce(?6, remark)
+                superseded_from = iif(?3 = 'superseded', state, NULL), awaits_item = 0, remark = coalesce(?6, remark)
             WHERE id = ?1 AND state = ?2
             """
         ).bind(Int(id)).bind(from.rawValue).bind(state.rawValue).bind(state == .parked ? nil : now)
@@ -154,28 +157,61 @@ struct OutboxWriter {
         deltas.parked += (to == .parked ? 1 : 0) - (from == .parked ? 1 : 0)
     }
 
-    /// Gives the first entry of an item its time, where it has none: the one before it is over now.
+    /// Gives the entry of an item that is sent next its time, and takes it from the others: they go along with it, or after it.
     ///
     /// An edit waits until the server has processed the item, because processing would overwrite it.
     mutating func advance(_ item: String) throws(SQLiteFailure) {
-        let first = try connection.cached(
+        let rows = try connection.cached(
             """
-            SELECT id, kind, follows, state = 'queued' AND next_attempt_at IS NULL FROM outbox
-            WHERE item_id = ? AND ended_at IS NULL ORDER BY id LIMIT 1
+            SELECT id, kind, state, follows IS NOT NULL, next_attempt_at IS NOT NULL FROM outbox
+            WHERE item_id = ? AND ended_at IS NULL ORDER BY id
             """
-        ).bind(item).first { $0.int(3) == 1 ? ($0.int64(0), $0.text(1), !$0.isNull(2)) : nil }
-        guard let (id, kind, isFollowUp) = first else { return }
+        ).bind(item).all { row -> Waiting? in
+            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
+                let state = row.text(2).flatMap(OutboxEntry.State.init)
+            else { return nil }
+            return Waiting(
+                id: row.int64(0), kind: kind, state: state, isFollowUp: row.int(3) == 1, hasTime: row.int(4) == 1)
+        }
+        let next = Self.next(rows)
+        for row in rows where row.state == .queued && row.hasTime && row.id != next?.id {
+            try setTime(of: row.id, nil, awaitsItem: false)
+        }
+        guard let next, !next.hasTime else { return }
         var awaitsItem = false
-        if kind == OutboxEntry.Kind.edit.rawValue { awaitsItem = try isUnsettled(item) }
+        if next.kind == .edit { awaitsItem = try isUnsettled(item) }
         if awaitsItem { awaited.insert(item) }
         var dueAt = now
         if awaitsItem {
             dueAt = now.advanced(by: Self.settlingPatience)
-        } else if isFollowUp, let others = try followUpsDueAt() {
+        } else if next.isFollowUp, let others = try followUpsDueAt() {
             dueAt = max(now, others)
         }
+        try setTime(of: next.id, dueAt, awaitsItem: awaitsItem)
+    }
+
+    private struct Waiting {
+        var id: Int64
+        var kind: OutboxEntry.Kind
+        var state: OutboxEntry.State
+        var isFollowUp: Bool
+        var hasTime: Bool
+    }
+
+    /// One request of an item is under way at a time. A creation goes before all else, a deletion before all edits, and an edit that
+    /// a person has to decide about holds up none.
+    private static func next(_ rows: [Waiting]) -> Waiting? {
+        if rows.contains(where: { $0.state == .sending || $0.state == .unknown }) { return nil }
+        if let creation = rows.first(where: { $0.kind.isCreation }) {
+            return creation.state == .queued ? creation : nil
+        }
+        if let deletion = rows.last(where: { $0.kind == .delete }) { return deletion.state == .queued ? deletion : nil }
+        return rows.first { $0.state == .queued }
+    }
+
+    private func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws(SQLiteFailure) {
         try connection.cached("UPDATE outbox SET next_attempt_at = ?2, awaits_item = ?3 WHERE id = ?1")
-            .bind(Int(id)).bind(dueAt).bind(awaitsItem ? 1 : 0).run()
+            .bind(Int(id)).bind(time).bind(awaitsItem ? 1 : 0).run()
     }
 
     func stale(_ what: String) -> SQLiteFailure {
@@ -187,15 +223,10 @@ struct OutboxWriter {
     /// Works out again what the waiting edits and deletions of an item make of it. Parked ones do not count: the server
     /// has refused them, and what it has is the truth.
     func refreshLocalEdit(_ item: String) throws(SQLiteFailure) {
-        var edit = ItemEdit()
-        var isDeleted = false
-        for entry in try open(item) where entry.state.isWaiting {
-            switch entry.payload {
-            case .edit(let later): edit = edit.overlaid(by: later)
-            case .delete: isDeleted = true
-            case .create: break
-            }
-        }
+        let waiting = try open(item).filter(\.state.isWaiting)
+        let desired = Desired(waiting.filter { !$0.kind.isCreation }.map(\.intent))
+        let isDeleted = desired.deletion != nil
+        var edit = desired.edit
         if !edit.tagChange.isEmpty { edit = edit.resolved(with: try shownTags(item)) }
         guard !edit.isEmpty || isDeleted else {
             try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(item).run()
@@ -233,6 +264,14 @@ struct OutboxWriter {
 }
 
 extension OutboxEntry.Payload {
+    var ask: Intent.Ask {
+        switch self {
+        case .create(let item): .create(item)
+        case .edit(let edit): .edit(edit)
+        case .delete: .delete
+        }
+    }
+
     fileprivate var url: String? {
         if case .create(let item) = self { item.url } else { nil }
     }

@@ -1,12 +1,9 @@
 import PRSNLCore
 
 extension OutboxWriter {
-    func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? {
-        try connection.cached("SELECT \(OutboxTask.columns) FROM outbox WHERE id = ?").bind(Int(id))
-            .first(OutboxTask.init(row:))
-    }
+    func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? { try OutboxTask.load(id, connection) }
 
-    /// Makes of an entry what its outcome says.
+    /// Makes of an entry, and of those that go along with it, what their outcome says.
     ///
     /// - Returns: What was delivered.
     mutating func record(_ record: WriteRecord) throws(SQLiteFailure) -> DeliveredWrite? {
@@ -15,32 +12,32 @@ extension OutboxWriter {
             if record.from != .sending { return nil }
             throw stale("#\(record.entry) is not \(record.from.rawValue)")
         }
-        try recordAttempt(record.attempt, of: record.entry)
-        if case .delivered(let delivery, _) = record.outcome { return try deliver(task, record, delivery) }
-        try update(task, record)
-        switch record.outcome {
-        case .queued:
-            if !record.outcome.isFailure {
-                if record.from == .sending { try uncount(record) }
-            } else if task.entry.follows != nil, record.error?.code == .serverError, let at = record.dueAt {
-                try holdFollowUps(until: at, after: record, failures: task.failures + 1)
+        var others: [Int64] = []
+        let isAsBefore = try connection.cached("SELECT 1 FROM outbox WHERE id = ? AND state = ?")
+        for id in record.others where try isAsBefore.bind(Int(id)).bind(record.from.rawValue).hasRow() {
+            others.append(id)
+        }
+        for id in [record.entry] + others { try recordAttempt(record.attempt, of: id) }
+        if case .delivered(let delivery, _) = record.outcome { return try deliver(task, others, record, delivery) }
+        let kind = task.entry.kind
+        let (item, outcome) = (task.entry.itemID, record.outcome)
+        for id in [record.entry] + others { try update(id, kind, record) }
+        if case .queued = outcome, !outcome.isFailure {
+            if record.from == .sending, !outcome.isCounted {
+                for id in [record.entry] + others { try uncount(id, record) }
             }
-        case .parked where task.entry.kind.isCreation && !record.isUndecidable: try collapse(task.entry)
-        case .delivered, .unknown, .parked: break
-        }
-        if task.entry.kind == .edit, !record.outcome.isUnknown {
-            try giveWayToDeletion(task.entry.itemID)
-            try advance(task.entry.itemID)
-        }
-        // What was said meanwhile does not wait behind a follow-up that has failed.
-        if task.entry.follows != nil, !record.outcome.isUnknown {
-            try followUp(task.entry.itemID)
-            try advance(task.entry.itemID)
-        }
-        if task.entry.kind == .edit || record.outcome.isParked { try refreshLocalEdit(task.entry.itemID) }
-        if record.from == .unknown || record.from == .sending, task.entry.kind.isCreation,
-            !record.outcome.isUnknown
+        } else if case .queued = outcome, task.entry.follows != nil, record.error?.code == .serverError,
+            let at = record.dueAt
         {
+            try holdFollowUps(until: at, after: record, failures: task.failures + 1)
+        }
+        if outcome.isParked, kind.isCreation, !record.isUndecidable { try collapse(task.entry) }
+        if kind == .edit, !outcome.isUnknown { try giveWayToDeletion(item) }
+        // What was said meanwhile does not wait behind a follow-up that has failed.
+        if task.entry.follows != nil, !outcome.isUnknown { try followUp(item) }
+        if !outcome.isUnknown { try advance(item) }
+        if kind == .edit || outcome.isParked { try refreshLocalEdit(item) }
+        if record.from == .unknown || record.from == .sending, kind.isCreation, !outcome.isUnknown {
             try release(record.entry)
         }
         try noteFailing(record)
@@ -63,39 +60,47 @@ extension OutboxWriter {
 
     /// A send that never reached the server, or that it refused for now, is not counted as an attempt. One that was not even
     /// begun leaves no trace.
-    private func uncount(_ record: WriteRecord) throws(SQLiteFailure) {
-        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(record.entry))
-            .run()
+    private func uncount(_ id: Int64, _ record: WriteRecord) throws(SQLiteFailure) {
+        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(id)).run()
         guard case .queued(.stopped) = record.outcome else { return }
         try connection.cached(
             """
             DELETE FROM outbox_attempt
             WHERE entry_id = ?1 AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1)
             """
-        ).bind(Int(record.entry)).run()
+        ).bind(Int(id)).run()
     }
 
-    private mutating func update(_ task: OutboxTask, _ record: WriteRecord) throws(SQLiteFailure) {
-        let outcome = record.outcome
-        // An undecidable one is kept with the evidence, so that a person can have it looked for again. Caches show a deleted item for
-        // long: that a lookup has seen it does not say that no deletion was applied.
-        let maybeApplied =
-            outcome.isUnknown || record.isUndecidable || task.maybeApplied && task.entry.kind == .delete
+    private mutating func update(_ id: Int64, _ kind: OutboxEntry.Kind, _ record: WriteRecord) throws(SQLiteFailure) {
+        let outcome = try outcome(for: id, of: record)
+        // An undecidable one is kept with the evidence, so that a person can have it looked for again. A request without an answer may
+        // be applied later, also where a lookup has not seen it yet: only creations are looked for twice.
+        let isDoubted = outcome.isUnknown || outcome.isSettling || record.isUndecidable
         let changed = try connection.cached(
             """
-            UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = ?5, maybe_applied = ?6, evidence = ?7,
-                theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11, undecided_since = ?12,
+            UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = iif(?3 = 'parked', 0, failures + ?5),
+                maybe_applied = ?6 OR (maybe_applied AND ?7), evidence = iif(?6, evidence, NULL), theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11, undecided_since = ?12,
                 undecided_here = ?14, failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
             WHERE id = ?1 AND state = ?2
             """
-        ).bind(Int(record.entry)).bind(record.from.rawValue).bind(outcome.state.rawValue).bind(record.dueAt)
-            .bind(outcome.isParked ? 0 : task.failures + (outcome.isFailure ? 1 : 0))
-            .bind(maybeApplied ? 1 : 0).bind(maybeApplied ? task.evidence?.json : nil).bind(outcome.theirs?.fields.json)
-            .bind(outcome.remark).bind(record.error?.code.rawValue).bind(record.error?.message)
+        ).bind(Int(id)).bind(record.from.rawValue).bind(outcome.state.rawValue)
+            .bind(id == record.entry && !outcome.isParked ? record.dueAt : nil).bind(outcome.isFailure ? 1 : 0)
+            .bind(isDoubted ? 1 : 0).bind(kind.isCreation ? 0 : 1).bind(outcome.theirs?.fields.json)
+            .bind(outcome.remark).bind(outcome == record.outcome ? record.error?.code.rawValue : nil)
+            .bind(outcome == record.outcome ? record.error?.message : nil)
             .bind(outcome.undecidedSince?.server.written).bind(outcome.failedLookups).bind(outcome.undecidedSince?.here)
             .run()
-        guard changed == 1 else { throw stale("#\(record.entry) is not \(record.from.rawValue)") }
+        guard changed == 1 else { throw stale("#\(id) is not \(record.from.rawValue)") }
         count(from: record.from, to: outcome.state)
+    }
+
+    /// A conflict is about some fields. An entry that does not set them is sent without those that do.
+    private func outcome(for id: Int64, of record: WriteRecord) throws(SQLiteFailure) -> WriteOutcome {
+        guard !record.others.isEmpty, let theirs = record.outcome.theirs,
+            case .edit(let own)? = try OutboxTask.own(id, connection)
+        else { return record.outcome }
+        let theirsOfOwn = own.sameFields(of: theirs)
+        return theirsOfOwn.isEmpty ? .queued(.apart) : .parked(.conflict(theirs: theirsOfOwn))
     }
 
     /// The attempt that was begun with `sending`, or a new one for a lookup.
@@ -120,20 +125,18 @@ extension OutboxWriter {
     // MARK: Delivered
 
     private mutating func deliver(
-        _ task: OutboxTask, _ record: WriteRecord, _ delivery: WriteOutcome.Delivery
+        _ task: OutboxTask, _ others: [Int64], _ record: WriteRecord, _ delivery: WriteOutcome.Delivery
     ) throws(SQLiteFailure) -> DeliveredWrite? {
         let entry = task.entry
         let item = delivery.serverID ?? entry.itemID
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = 'delivered', ended_at = ?3, next_attempt_at = NULL, item_id = ?4, remark = ?5,
-                error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
-            WHERE id = ?1 AND state = ?2
-            """
-        ).bind(Int(entry.id)).bind(record.from.rawValue).bind(now).bind(item).bind(record.outcome.remark)
-            .run()
-        guard changed == 1 else { throw stale("#\(entry.id) is not \(record.from.rawValue)") }
-        count(from: record.from, to: .delivered)
+        let covered = [entry.id] + others
+        for id in covered where !task.overridden.contains(id) || entry.kind.isCreation && id == entry.id {
+            try end(id, record, item: item)
+        }
+        let last = covered.last { !task.overridden.contains($0) } ?? task.overridingEntry
+        for id in covered where task.overridden.contains(id) && !(entry.kind.isCreation && id == entry.id) {
+            try move(id, from: record.from, to: .superseded, supersededBy: last)
+        }
         var write = DeliveredWrite(item)
         var remark: String?
         switch entry.kind {
@@ -143,15 +146,20 @@ extension OutboxWriter {
             if let made = delivery.item { try insert(made) }
             // The small server answers with the item as it keeps it.
             guard delivery.serverID != nil, delivery.item == nil, !isTakenBack else { break }
-            try noteUnverified(entry, there: delivery.there, item: item)
+            for id in covered {
+                guard let own = try OutboxTask.own(id, connection) else { continue }
+                try noteUnverified(id, own, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
+            }
             remark = try followUp(item, seen: delivery.there)
         case .edit:
-            write.fields = try applyEdit(entry, delivery)
+            write.fields = try applyEdit(item, record.payload, delivery)
             write.updatedAt = delivery.updatedAt
             try releaseFollowUps()
-            try noteUnverified(entry, there: nil, item: item)
+            for id in covered where id != entry.id || entry.follows == nil {
+                if let own = try OutboxTask.own(id, connection) { try noteUnverified(id, own, there: nil, item: item) }
+            }
             // A title that the server has cut or cleaned is not sent again and again.
-            try followUp(item, seen: entry.follows == nil ? nil : followUpFields(entry, item))
+            try followUp(item, seen: entry.follows == nil ? nil : write.fields)
         case .delete:
             try deleteMissing(item)
             write.isDeletion = true
@@ -166,10 +174,16 @@ extension OutboxWriter {
         return write
     }
 
-    /// What the item has after its follow-up was delivered, as it was sent.
-    private func followUpFields(_ entry: OutboxEntry, _ item: String) throws(SQLiteFailure) -> ItemEdit? {
-        guard case .edit(let edit) = entry.payload else { return nil }
-        return edit.resolved(with: try shownTags(item))
+    private mutating func end(_ id: Int64, _ record: WriteRecord, item: String) throws(SQLiteFailure) {
+        let changed = try connection.cached(
+            """
+            UPDATE outbox SET state = 'delivered', ended_at = ?3, next_attempt_at = NULL, item_id = ?4, remark = ?5,
+                error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
+            WHERE id = ?1 AND state = ?2
+            """
+        ).bind(Int(id)).bind(record.from.rawValue).bind(now).bind(item).bind(record.outcome.remark).run()
+        guard changed == 1 else { throw stale("#\(id) is not \(record.from.rawValue)") }
+        count(from: record.from, to: .delivered)
     }
 
     /// A person has deleted what was just captured, and it was on the server before: that item was not meant. The capture keeps
@@ -220,7 +234,7 @@ extension OutboxWriter {
             .bind(entry.itemID).bind(serverID).run()
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
         try connection.cached("DELETE FROM held_item WHERE item_id = ?").bind(serverID).run()
-        try takeInEdits(serverID)
+        try giveWayToDeletion(serverID)
         if try isLocal(serverID) {
             try connection.cached("DELETE FROM local_item WHERE id = ?").bind(entry.itemID).run()
             return
@@ -243,10 +257,10 @@ extension OutboxWriter {
     ///
     /// - Returns: The fields that it has now.
     private func applyEdit(
-        _ entry: OutboxEntry, _ delivery: WriteOutcome.Delivery
+        _ item: String, _ payload: OutboxEntry.Payload, _ delivery: WriteOutcome.Delivery
     ) throws(SQLiteFailure) -> ItemEdit {
-        guard case .edit(let edit) = entry.payload else { return ItemEdit() }
-        let fields = edit.resolved(with: try shownTags(entry.itemID)).overlaid(by: delivery.fields ?? ItemEdit())
+        guard case .edit(let edit) = payload else { return ItemEdit() }
+        let fields = edit.resolved(with: try shownTags(item)).overlaid(by: delivery.fields ?? ItemEdit())
         for table in ["item", "local_item"] {
             // A new item has no summary yet.
             let summary =
@@ -256,7 +270,7 @@ extension OutboxWriter {
                 UPDATE \(table) SET \(summary) title = coalesce(?2, title), tags = coalesce(?4, tags)
                 WHERE id = ?1
                 """
-            ).bind(entry.itemID).bind(fields.title).bind(fields.summary).bind(fields.tags.map(Tags.json))
+            ).bind(item).bind(fields.title).bind(fields.summary).bind(fields.tags.map(Tags.json))
                 .bind(delivery.updatedAt).run()
         }
         return fields

@@ -186,14 +186,16 @@ extension OutboxWriter {
             // What may have been sent from another copy of the file is never sent unseen.
             let isLookedFor = row.int("maybe_applied") == 1 && (!isNamed || code == ErrorCode.databaseRestored.rawValue)
             try unpark(
-                id, item: item, to: isLookedFor ? .unknown : .queued,
+                id, to: isLookedFor ? .unknown : .queued,
                 manual: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)
+            try advance(item)
+            try refreshLocalEdit(item)
         }
         return nil
     }
 
-    private mutating func unpark(
-        _ id: Int64, item: String, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision
+    mutating func unpark(
+        _ id: Int64, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision?
     ) throws(SQLiteFailure) {
         let changed = try connection.cached(
             """
@@ -202,11 +204,9 @@ extension OutboxWriter {
                 next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
             WHERE id = ?1 AND state = 'parked'
             """
-        ).bind(Int(id)).bind(state.rawValue).bind(manual.rawValue).bind(state == .unknown ? 1 : 0).bind(now).run()
+        ).bind(Int(id)).bind(state.rawValue).bind(manual?.rawValue).bind(state == .unknown ? 1 : 0).bind(now).run()
         guard changed == 1 else { throw stale("#\(id) is not parked") }
         count(from: .parked, to: state)
-        try advance(item)
-        try refreshLocalEdit(item)
     }
 
     /// What is queued behind a creation, in its order.

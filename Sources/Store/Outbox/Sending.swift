@@ -4,17 +4,18 @@ package import PRSNLCore
 extension Store {
     /// `queued` to `sending`, on the disk before the first byte goes out.
     ///
-    /// - Returns: False where the entry is no longer queued: a person was faster.
+    /// - Parameter task: as it was asked about: with these entries, and this payload.
+    /// - Returns: False where one of the entries is no longer queued: a person was faster.
     package func beginSending(
-        _ id: Int64, evidence: SendEvidence?, now: Timestamp
+        _ task: OutboxTask, evidence: SendEvidence?, now: Timestamp
     ) throws(UserFacingError) -> Bool {
-        let entry = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        let isBegun = try moveEntries(now: now) { writer throws(SQLiteFailure) in
             defer { CrashPoint.beforeSending.reach() }
-            return try writer.beginSending(id, evidence: evidence)
+            return try writer.beginSending(task, evidence: evidence)
         }
         CrashPoint.afterSending.reach()
-        if let entry { noteSending(entry) }
-        return entry != nil
+        if isBegun { noteSending(task) }
+        return isBegun
     }
 
     /// Records what requests brought and, in the same transaction, begins to send the entries that are due next, as long as
@@ -50,7 +51,8 @@ extension Store {
         while !unprepared.isEmpty, begun.count < most,
             let due = try due(writer.connection, sending: kinds, excluding: excluded, now: writer.now),
             due.entry.state == .queued,
-            unprepared.contains(due.entry.kind), let task = try writer.beginSending(due.entry.id, evidence: nil)
+            unprepared.contains(due.entry.kind), try writer.beginSending(due, evidence: nil),
+            let task = try OutboxTask.load(due.entry.id, writer.connection)
         {
             begun.append(task)
         }
@@ -85,7 +87,9 @@ extension Store {
     }
 
     static let interruptedSends = """
-        UPDATE outbox SET state = 'unknown', next_attempt_at = last_attempt_at, maybe_applied = 1
+        UPDATE outbox SET state = 'unknown', maybe_applied = 1,
+            next_attempt_at = iif(EXISTS (SELECT 1 FROM outbox AS first WHERE first.item_id = outbox.item_id
+                AND first.id < outbox.id AND first.state IN ('sending', 'unknown')), NULL, last_attempt_at)
         WHERE state = 'sending'
         """
 
@@ -97,25 +101,33 @@ extension Store {
 }
 
 extension OutboxWriter {
-    /// - Returns: The task as it is now. `nil` where the entry is not queued any more.
-    mutating func beginSending(_ id: Int64, evidence: SendEvidence?) throws(SQLiteFailure) -> OutboxTask? {
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
-                evidence = ?3, error_code = NULL, error_message = NULL
-            WHERE id = ?1 AND state = 'queued'
-            """
-        ).bind(Int(id)).bind(now).bind(evidence?.json).run()
-        guard changed == 1 else { return nil }
+    /// - Returns: False where one of the entries is not queued any more. Nothing was written then.
+    mutating func beginSending(_ task: OutboxTask, evidence: SendEvidence?) throws(SQLiteFailure) -> Bool {
+        for id in task.others
+        where try !connection.cached("SELECT 1 FROM outbox WHERE id = ? AND state = 'queued'")
+            .bind(Int(id)).hasRow()
+        { return false }
+        for id in task.covered {
+            let changed = try connection.cached(
+                """
+                UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
+                    evidence = ?3, error_code = NULL, error_message = NULL
+                WHERE id = ?1 AND state = 'queued'
+                """
+            ).bind(Int(id)).bind(now).bind(evidence?.json).run()
+            guard changed == 1 else { return false }
+            // What was sent is noted where the entry alone does not say it.
+            let sent = id == task.entry.id && (task.entry.kind == .edit || !task.others.isEmpty)
+            try connection.cached(
+                """
+                INSERT INTO outbox_attempt (entry_id, number, purpose, started_at, items_before, payload)
+                SELECT ?1, coalesce(max(number), 0) + 1, 'send', ?2, coalesce((SELECT max(rowid) FROM item), 0), ?3
+                FROM outbox_attempt WHERE entry_id = ?1
+                """
+            ).bind(Int(id)).bind(now).bind(sent ? task.entry.payload.fields.json : nil).run()
+        }
         deltas.sends += 1
-        try connection.cached(
-            """
-            INSERT INTO outbox_attempt (entry_id, number, purpose, started_at, items_before)
-            SELECT ?1, coalesce(max(number), 0) + 1, 'send', ?2, coalesce((SELECT max(rowid) FROM item), 0)
-            FROM outbox_attempt WHERE entry_id = ?1
-            """
-        ).bind(Int(id)).bind(now).run()
-        return try task(id)
+        return true
     }
 }
 
@@ -171,9 +183,9 @@ extension Store {
     ) throws(SQLiteFailure) -> OutboxTask? {
         var best: OutboxTask?
         for kind in kinds {
-            let task = try connection.cached(
+            let id = try connection.cached(
                 """
-                SELECT \(OutboxTask.columns) FROM outbox
+                SELECT id FROM outbox
                 WHERE state = ?1 AND kind = ?2 AND next_attempt_at <= ?3
                     AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 FROM outbox AS other
                         WHERE other.maybe_applied IS 1 AND other.state = 'unknown'
@@ -181,8 +193,8 @@ extension Store {
                     AND id NOT IN (SELECT value FROM json_each(?4))
                 ORDER BY next_attempt_at, id LIMIT 1
                 """
-            ).bind(state.rawValue).bind(kind.rawValue).bind(now).bind(excluded).first(OutboxTask.init(row:))
-            guard let task else { continue }
+            ).bind(state.rawValue).bind(kind.rawValue).bind(now).bind(excluded).first { $0.int64(0) }
+            guard let id, let task = try OutboxTask.load(id, connection) else { continue }
             let isEarlier = best.map { best in
                 (task.entry.nextAttemptAt ?? now, task.entry.id) < (best.entry.nextAttemptAt ?? now, best.entry.id)
             }

@@ -19,7 +19,7 @@ package struct UndoOutcome: Sendable, Equatable {
 extension Store {
     /// Takes back the writes of the last command, but for those that the server has, or may have.
     ///
-    /// A command's writes are those of one transaction, by its time. What was given up, or taken back before, is passed over.
+    /// A command's writes are those with its key, or those of one transaction, by its time. What was given up, or taken back before, is passed over.
     package func undo(now: Timestamp) throws(UserFacingError) -> UndoOutcome {
         try moveEntries(now: now) { writer throws(SQLiteFailure) in try writer.undo() }
     }
@@ -30,9 +30,10 @@ extension OutboxWriter {
         // What a later entry has taken the place of goes with that one, also where that was given up.
         let ids = try connection.prepare(
             """
-            WITH last AS (SELECT accepted_at AS at FROM outbox WHERE follows IS NULL AND state != 'dropped'
-                AND (state != 'superseded' OR superseded_by IS NULL) ORDER BY id DESC LIMIT 1)
-            SELECT id FROM outbox, last WHERE follows IS NULL AND state != 'dropped' AND accepted_at = at ORDER BY id DESC
+            WITH last AS (SELECT coalesce(command, accepted_at) AS command FROM outbox WHERE follows IS NULL
+                AND state != 'dropped' AND (state != 'superseded' OR superseded_by IS NULL) ORDER BY id DESC LIMIT 1)
+            SELECT id FROM outbox, last WHERE follows IS NULL AND state != 'dropped'
+                AND coalesce(outbox.command, accepted_at) = last.command ORDER BY id DESC
             """
         ).all { $0.int64(0) }
         var outcome = UndoOutcome(count: ids.count)
@@ -80,7 +81,7 @@ extension OutboxWriter {
         try connection.cached(
             """
             UPDATE outbox SET state = 'dropped', ended_at = ?2, next_attempt_at = NULL, superseded_by = NULL,
-                superseded_from = NULL, superseded_due_at = NULL, remark = 'taken back', awaits_item = 0
+                superseded_from = NULL, remark = 'taken back', awaits_item = 0
             WHERE id = ?1
             """
         ).bind(Int(entry.id)).bind(now).run()
@@ -89,32 +90,30 @@ extension OutboxWriter {
         for id in old { try revive(id, item: entry.itemID) }
     }
 
-    /// Makes an entry what it was before another took its place.
+    /// What a deletion has made superfluous is asked for again.
     ///
     /// - Parameter item: its item, which may have got another id since.
     mutating func revive(_ id: Int64, item: String) throws(SQLiteFailure) {
-        let from = try connection.cached(
-            "SELECT superseded_from FROM outbox WHERE id = ? AND state = 'superseded'"
-        ).bind(Int(id)).first { $0.text(0) }
-        guard let old = try task(id), old.entry.state == .superseded else { return }
-        // A person decides about one of which that was not noted down.
-        let state = from.flatMap(OutboxEntry.State.init) ?? (old.entry.attempts > 0 ? .parked : .queued)
+        let found = try connection.cached(
+            "SELECT superseded_from, kind, payload, accepted_at, attempts FROM outbox WHERE id = ? AND state = 'superseded'"
+        ).bind(Int(id)).first { row in
+            // A person decides about one of which that was not noted down.
+            (
+                row.text(0).flatMap(OutboxEntry.State.init) ?? (row.int(4) > 0 ? .parked : .queued),
+                row.text(1).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(2)) },
+                row.timestamp(3)
+            )
+        }
+        guard let (state, payload, acceptedAt) = found else { return }
         try connection.cached(
             """
             UPDATE outbox SET state = ?2, item_id = ?3, ended_at = NULL, superseded_by = NULL, remark = NULL,
-                next_attempt_at = iif(?2 = 'queued', superseded_due_at, NULL), superseded_from = NULL,
-                superseded_due_at = NULL
+                superseded_from = NULL
             WHERE id = ?1
             """
         ).bind(Int(id)).bind(state.rawValue).bind(item).run()
         count(from: .superseded, to: state)
-        if case .create(let made) = old.entry.payload {
-            // Since the first of the entries that made it.
-            let first = try connection.cached(
-                "SELECT min(accepted_at) FROM outbox WHERE item_id = ?1 AND local_id = ?1"
-            ).bind(item).first { $0.timestamp(0) }
-            try insertLocalItem(item, entry: id, made, at: first ?? old.entry.acceptedAt)
-        }
+        if case .create(let made)? = payload { try insertLocalItem(item, entry: id, made, at: acceptedAt) }
     }
 }
 

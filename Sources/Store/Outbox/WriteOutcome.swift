@@ -28,6 +28,10 @@ package enum WriteOutcome: Sendable, Equatable {
         case refused
         /// The server asks for a slower pace.
         case slowDown(Duration)
+        /// The server refuses several together: each is sent alone.
+        case apart
+        /// The server has it, and an earlier request without an answer may still be applied over it until then: it is compared again.
+        case settling(until: Timestamp)
     }
 
     package enum Unknown: Sendable, Equatable {
@@ -88,6 +92,7 @@ extension WriteOutcome {
         case .queued(.unreachable): "wait_for_network"
         case .queued(.needsLogin): "wait_for_login"
         case .queued(.stopped): "returned"
+        case .queued(.apart), .queued(.settling): "retry"
         case .queued(.refused): "refused"
         case .queued(.slowDown): "slow_down"
         case .queued(.lookupFailed), .unknown(.lookupFailed), .parked(.lookupFailed): "look"
@@ -100,6 +105,8 @@ extension WriteOutcome {
     package var remark: String? {
         switch self {
         case .delivered(_, let remark): remark
+        case .queued(.settling):
+            "an earlier request of this item has no answer, and may still be applied: compared again then"
         case .unknown(.notFoundYet): "not found on the server yet; it may still be working on it"
         case .parked(.refusedAlone): "refused, while the server takes other writes"
         default: nil
@@ -158,6 +165,15 @@ extension WriteOutcome {
 
     package var isParked: Bool { state == .parked }
     var isUnknown: Bool { state == .unknown }
+    var isSettling: Bool { if case .queued(.settling) = self { true } else { false } }
+    /// Whether a send that ended so took place, and the server may have acted on it.
+    var isCounted: Bool {
+        switch self {
+        case .queued(.unreachable), .queued(.needsLogin), .queued(.stopped), .queued(.refused), .queued(.slowDown):
+            false
+        default: true
+        }
+    }
 
     var theirs: ItemEdit? { if case .parked(.conflict(let theirs)) = self { theirs } else { nil } }
 
@@ -180,6 +196,9 @@ extension WriteOutcome {
 /// What a request brought, and what it makes of its entry: carried out by one transaction (`Store.record`).
 package struct WriteRecord: Sendable {
     package var entry: Int64
+    /// The entries that were sent, or asked about, along with it, and what all of them came to.
+    package var others: [Int64]
+    package var payload: OutboxEntry.Payload
     package var from: OutboxEntry.State
     package var outcome: WriteOutcome
     /// When it is sent again, or looked up.
@@ -188,11 +207,13 @@ package struct WriteRecord: Sendable {
     package var error: UserFacingError?
 
     package init(
-        entry: Int64, from: OutboxEntry.State, outcome: WriteOutcome, dueAt: Timestamp? = nil, attempt: OutboxAttempt,
+        _ task: OutboxTask, outcome: WriteOutcome, dueAt: Timestamp? = nil, attempt: OutboxAttempt,
         error: UserFacingError? = nil
     ) {
-        self.entry = entry
-        self.from = from
+        entry = task.entry.id
+        others = task.others
+        payload = task.entry.payload
+        from = task.entry.state
         self.outcome = outcome
         self.dueAt = dueAt
         self.attempt = attempt

@@ -7,7 +7,7 @@ struct Schema {
         steps: [
             Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
             WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
-            SearchTables.folding, ChangeLog.tables, WrittenHere.tables,
+            SearchTables.folding, ChangeLog.tables, WrittenHere.tables, SentPayloads.all,
         ].map { $0.joined(separator: "\n") })
 
     static let versionWithTexts = 2
@@ -88,6 +88,25 @@ enum TagChanges {
         // What an entry was before another took its place, so that it can be that again.
         "ALTER TABLE outbox ADD COLUMN superseded_from TEXT;",
         "ALTER TABLE outbox ADD COLUMN superseded_due_at TEXT;",
+    ]
+}
+
+/// Step 14: what people asked for stays as it was accepted, and each send says what it has carried.
+///
+/// `command`: the key of the command that the entry belongs to; NULL where its transaction is the command. `payload`: what was
+/// sent, where that is not the entry's own payload. Edits whose place a later one had taken wait again, and are sent with it.
+enum SentPayloads {
+    static let all = [
+        "ALTER TABLE outbox ADD COLUMN command TEXT;",
+        "ALTER TABLE outbox_attempt ADD COLUMN payload TEXT;",
+        """
+        UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL
+        WHERE kind = 'edit' AND follows IS NULL AND state = 'superseded' AND superseded_from = 'queued'
+            AND superseded_by IN (SELECT id FROM outbox WHERE kind = 'edit' AND follows IS NULL AND state = 'queued'
+                AND attempts = 0);
+        UPDATE copy SET waiting = (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown'));
+        """,
+        "ALTER TABLE outbox DROP COLUMN superseded_due_at;",
     ]
 }
 

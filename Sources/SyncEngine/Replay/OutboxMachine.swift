@@ -123,6 +123,8 @@ struct OutboxMachine: Sendable {
             return Step(.record(outcome, dueAt: moment.now, error: error?.userFacing), slower)
         case .parked(.undecidable) where moment.resendsUnknown: return answered(resend(task, moment))
         case .parked(.itemGone): return answered(error.map { .prove($0) } ?? .record(outcome))
+        case .parked(.rejected) where !task.others.isEmpty:
+            return answered(.record(.queued(.apart), dueAt: moment.now, error: error?.userFacing))
         case .parked(.rejected):
             // The URL may be on the server by now.
             if let error, task.entry.kind == .capture, error.saysNothingOfTheURL {
@@ -156,6 +158,8 @@ struct OutboxMachine: Sendable {
         case .slowDown(let wait):
             gate.keepPace(of: task.entry.kind, after: wait, moment)
             return answered(unsent)
+        case .apart: return answered(unsent)
+        case .settling(let end): return answered(.record(.queued(reason), dueAt: end))
         case .behindDeletion, .lookupFailed: return Step(retry(task, .queued(reason), moment))
         }
     }

@@ -37,6 +37,9 @@ extension Replayer {
             // The cursor dialect can be asked for a URL afterwards.
             let needsNone = item.url != nil && lookup.dialect == .cursor
             try await send(task, needsNone ? nil : try await lookup.evidence(), lookup, &memory)
+        case .edit(let edit) where edit.isEmpty:
+            // What was asked for was asked for anew since, and that is delivered.
+            await record(.lookedUp(.delivered(WriteOutcome.Delivery())), task, attempt, lookup, &memory)
         case .edit(let edit):
             if try await store.awaitsOn(task.entry, now: time.now()) { return }
             let (outcome, edit, theirs) = try await lookup.compare(edit, task)
@@ -82,9 +85,7 @@ extension Replayer {
                 }
                 var attempt = attempt
                 attempt.endedAt = attempt.endedAt ?? time.now()
-                return WriteRecord(
-                    entry: task.entry.id, from: task.entry.state, outcome: outcome, dueAt: dueAt, attempt: attempt,
-                    error: error)
+                return WriteRecord(task, outcome: outcome, dueAt: dueAt, attempt: attempt, error: error)
             case nil: return nil
             }
         }
@@ -114,7 +115,7 @@ extension Replayer {
     private func send(
         _ task: OutboxTask, _ evidence: SendEvidence?, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
     ) async throws {
-        guard try await store.beginSending(task.entry.id, evidence: evidence, now: time.now()) else { return }
+        guard try await store.beginSending(task, evidence: evidence, now: time.now()) else { return }
         var begun = task
         begun.entry.state = .sending
         begun.entry.attempts += 1
@@ -187,8 +188,7 @@ extension Replayer {
     /// It was begun, and then nothing of it was sent.
     private func returned(_ task: OutboxTask) -> WriteRecord {
         WriteRecord(
-            entry: task.entry.id, from: task.entry.state, outcome: .queued(.stopped()), dueAt: time.now(),
-            attempt: OutboxAttempt(.send, startedAt: time.now()))
+            task, outcome: .queued(.stopped()), dueAt: time.now(), attempt: OutboxAttempt(.send, startedAt: time.now()))
     }
 
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one

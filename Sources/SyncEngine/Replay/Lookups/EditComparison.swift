@@ -7,42 +7,51 @@ enum EditComparison: Sendable, Equatable {
     case done
     /// These fields were not changed since the edit was made.
     case send
-    /// They were changed elsewhere. `theirs` is what the server has in the edited fields.
+    /// Some were changed elsewhere. `theirs` is what the server has in these.
     case conflict(theirs: ItemEdit)
 
     /// What the server itself makes of a text that was sent, and the placeholder that it fills in, are no change.
     ///
     /// - Parameters:
     ///   - base: What the fields were when the edit was made; `nil` where that was not known.
+    ///   - known: What else people here have seen in these fields, or have sent.
     ///   - wasSent: Then what the server has may be what it made of ours. Before, only the same bytes are the same: an edit may
     ///     change nothing but white space.
-    init(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit, wasSent: Bool) {
+    init(_ edit: ItemEdit, base: ItemEdit?, known: [ItemEdit] = [], theirs: ItemEdit, wasSent: Bool) {
         var isDone = true
-        var isConflict = false
-        func compare(_ isOurs: Bool?, isBase: @autoclosure () -> Bool) {
+        var conflict = ItemEdit()
+        let seen = [base].compactMap(\.self) + known
+        func compare<Value>(
+            _ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ isOurs: Bool?, isSame: (Value?, Value?) -> Bool
+        ) {
             guard isOurs == false else { return }
             isDone = false
-            if base != nil, !isBase() { isConflict = true }
+            guard let base, !isSame(base[keyPath: field], theirs[keyPath: field]),
+                !known.contains(where: {
+                    $0[keyPath: field] != nil && isSame($0[keyPath: field], theirs[keyPath: field])
+                })
+            else { return }
+            conflict[keyPath: field] = theirs[keyPath: field] ?? none
         }
-        func isOurs(_ ours: String, _ base: String?, _ theirs: String?) -> Bool {
-            let theirs = theirs ?? ""
-            if ByteText(ours) == ByteText(theirs) { return true }
-            guard wasSent, ByteText(theirs) != ByteText(base ?? "") else { return false }
+        func isOurs(_ ours: String, _ field: KeyPath<ItemEdit, String?>) -> Bool {
+            let text = theirs[keyPath: field] ?? ""
+            if ByteText(ours) == ByteText(text) { return true }
+            guard wasSent, !seen.contains(where: { ByteText($0[keyPath: field] ?? "") == ByteText(text) }) else {
+                return false
+            }
             // Squeezed and cleaned, or cut: servers cut titles at some hundred characters.
-            return ServerText.isSame(ours, theirs)
-                || theirs.utf8.count >= Self.shortestCut && ours.utf8.starts(with: theirs.utf8)
+            return ServerText.isSame(ours, text)
+                || text.utf8.count >= Self.shortestCut && ours.utf8.starts(with: text.utf8)
         }
-        compare(
-            edit.title.map { isOurs($0, base?.title, theirs.title) },
-            isBase: ServerText.isPlaceholder(base?.title) || ServerText.isSame(base?.title, theirs.title))
+        compare(\.title, none: "", edit.title.map { isOurs($0, \.title) }) {
+            ServerText.isPlaceholder($0) || ServerText.isSame($0, $1)
+        }
         // No summary and an empty one are the same to a reader.
-        compare(
-            edit.summary.map { isOurs($0, base?.summary, theirs.summary) },
-            isBase: ServerText.isSame(base?.summary, theirs.summary))
-        compare(
-            edit.tags.map { Self.tags($0) == Self.tags(theirs.tags) },
-            isBase: Self.tags(base?.tags) == Self.tags(theirs.tags))
-        self = isDone ? .done : isConflict ? .conflict(theirs: theirs.fields(of: edit)) : .send
+        compare(\.summary, none: "", edit.summary.map { isOurs($0, \.summary) }) { ServerText.isSame($0, $1) }
+        compare(\.tags, none: [], edit.tags.map { Self.tags($0) == Self.tags(theirs.tags) }) {
+            Self.tags($0) == Self.tags($1)
+        }
+        self = isDone ? .done : conflict.isEmpty ? .send : .conflict(theirs: conflict)
     }
 
     private static let shortestCut = 100

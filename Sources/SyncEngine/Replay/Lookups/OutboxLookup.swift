@@ -88,7 +88,7 @@ struct OutboxLookup: Sendable {
     private func compare(
         _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
     ) async throws(SyncFailure) -> WriteOutcome {
-        switch EditComparison(edit, base: base, theirs: theirs, wasSent: task.entry.attempts > 0) {
+        switch EditComparison(edit, base: base, known: task.known, theirs: theirs, wasSent: task.entry.attempts > 0) {
         case .done where updatedAt == nil || task.entry.attempts == 0 && !task.entry.onlyAdds:
             // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and so is
             // all of which the answer does not say how old it is: a second time changes nothing, and its answer is the proof.

@@ -1,0 +1,220 @@
+package import PRSNLCore
+
+/// An entry whose time has come, with what the replayer needs to know beyond what people see.
+package struct OutboxTask: Sendable, Equatable {
+    /// What a person said about a parked entry.
+    package enum ManualDecision: String, Sendable {
+        /// One more attempt: the first failure parks it again.
+        case retry
+        /// The same, and it replaces what the server has there.
+        case overwrite
+    }
+
+    package var entry: OutboxEntry
+    /// In a row, for the backoff.
+    package var failures: Int
+    /// Whether an attempt may have been applied.
+    package var maybeApplied: Bool
+    package var manual: ManualDecision?
+    /// Of the send whose outcome is looked for.
+    package var evidence: SendEvidence?
+    /// When a lookup, by the server's clock, first could not find what was sent. One is not enough: servers insert late.
+    package var undecidedSince: UndecidedSince?
+    /// In a row, for their backoff.
+    package var failedLookups: Int
+    /// The entries of the item that are sent along with it: `entry.payload` is what all of them make together.
+    package var others: [Int64] = []
+    /// Of `entry` and `others`, those of which nothing is wanted any more, because a later one asks for something else.
+    package var overridden: Set<Int64> = []
+    /// The last delivered entry that has done so.
+    package var overridingEntry: Int64?
+    /// Of an edit, what people here have seen in its fields, or have sent: what they put another value in place of.
+    package var known: [ItemEdit] = []
+
+    package var covered: [Int64] { [entry.id] + others }
+}
+
+/// What the server had just before a creation was sent: by this a new item can be told from an old one without
+/// any clock.
+package struct SendEvidence: Sendable, Equatable {
+    /// The ids of the newest items.
+    package var knownIDs: [String]
+    /// All items that are newer than this are among `knownIDs`. `nil` where all items are.
+    package var knownDownTo: ServerTime?
+
+    package init(knownIDs: [String], knownDownTo: ServerTime? = nil) {
+        self.knownIDs = knownIDs
+        self.knownDownTo = knownDownTo
+    }
+}
+
+/// When a lookup first could not find what was sent. Either clock may be set: only what both say has passed.
+package struct UndecidedSince: Sendable, Equatable {
+    package var server: ServerTime
+    package var here: Timestamp
+
+    package init(server: ServerTime, here: Timestamp) {
+        self.server = server
+        self.here = here
+    }
+
+    /// What has passed since. `nil` where a clock was set back.
+    package func passed(until now: UndecidedSince) -> Duration? {
+        let passed = min(now.server.duration(since: server), now.here.duration(since: here))
+        return passed < .zero ? nil : passed
+    }
+}
+
+extension OutboxTask {
+    static let columns =
+        OutboxEntry.columns
+        + ", failures, maybe_applied, by_hand, evidence, undecided_since, failed_looks, undecided_here"
+
+    init?(row: Statement) {
+        guard let entry = OutboxEntry(row: row) else { return nil }
+        self.init(
+            entry: entry, failures: row.int("failures"), maybeApplied: row.int("maybe_applied") == 1,
+            manual: row.text("by_hand").flatMap(ManualDecision.init),
+            evidence: row.text("evidence").flatMap(SendEvidence.init(json:)),
+            undecidedSince: UndecidedSince(row.timestamp("undecided_since"), row.timestamp("undecided_here")),
+            failedLookups: row.int("failed_looks"))
+    }
+}
+
+// What is sent together.
+extension OutboxTask {
+    /// An entry of the item.
+    private struct Row {
+        var id: Int64
+        var state: OutboxEntry.State
+        var payload: OutboxEntry.Payload
+        var base: ItemEdit?
+
+        var intent: Intent {
+            Intent(number: id, command: id, ask: payload.ask, seen: base, isDelivered: state == .delivered)
+        }
+
+        var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
+    }
+
+    /// The entry, and those of its item that are sent along with it. What was asked for stays as it was accepted: here is what it
+    /// comes to (`Desired`).
+    static func load(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxTask? {
+        let found = try connection.cached("SELECT \(columns) FROM outbox WHERE id = ?").bind(Int(id))
+            .first(OutboxTask.init(row:))
+        guard var task = found, task.entry.kind != .delete, task.entry.endedAt == nil, task.entry.state != .parked
+        else { return found }
+        let rows = try task.rows(connection)
+        let group = task.group(rows)
+        task.others = group.dropFirst().map(\.id)
+        if task.entry.kind == .edit { try task.noteKnown(rows, group, connection) }
+        let isUnderWay = task.entry.state != .queued
+        // An edit that has no answer is compared anew, and a creation is looked for as it was sent.
+        if isUnderWay, task.entry.kind.isCreation, group.count > 1 {
+            let sent = try connection.cached(
+                "SELECT payload FROM outbox_attempt WHERE entry_id = ? AND purpose = 'send' ORDER BY number DESC LIMIT 1"
+            ).bind(Int(id)).first { OutboxEntry.Payload(kind: task.entry.kind, json: $0.text(0)) }
+            if let sent = sent ?? nil { task.entry.payload = sent }
+        }
+        let later = rows.filter { $0.state == .delivered && $0.id > id }
+        guard group.count > 1 || !later.isEmpty else { return task }
+        let desired = Desired((group + later).sorted { $0.id < $1.id }.map(\.intent))
+        task.overridden = Set(task.covered.filter { !desired.wants($0) })
+        task.overridingEntry = later.last?.id
+        if task.entry.kind == .edit {
+            task.entry.payload = .edit(desired.edit)
+        } else if !isUnderWay, let made = desired.madeItem {
+            task.entry.payload = .create(made)
+        }
+        return task
+    }
+
+    /// What an entry asks for by itself.
+    static func own(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxEntry.Payload? {
+        try connection.cached("SELECT kind, payload FROM outbox WHERE id = ?").bind(Int(id)).first { row in
+            row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
+        } ?? nil
+    }
+
+    private func rows(_ connection: Connection) throws(SQLiteFailure) -> [Row] {
+        // Of a creation, nothing was sent before it.
+        let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
+        return try connection.cached(
+            "SELECT id, kind, state, payload, base FROM outbox WHERE item_id = ?1 AND \(open) ORDER BY id"
+        ).bind(entry.itemID).bind(Int(entry.id)).all { row -> Row? in
+            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
+                let state = row.text(2).flatMap(OutboxEntry.State.init),
+                let payload = OutboxEntry.Payload(kind: kind, json: row.text(3))
+            else { return nil }
+            return Row(id: row.int64(0), state: state, payload: payload, base: ItemEdit(json: row.text(4)))
+        }
+    }
+
+    /// What is under way together, or would be sent together now.
+    private func group(_ rows: [Row]) -> [Row] {
+        let first = rows.filter { $0.id == entry.id }
+        let later = rows.filter { $0.id > entry.id }
+        guard entry.state == .queued else { return first + later.filter { $0.state == entry.state && $0.edit != nil } }
+        // Which of several the server has refused shows when each is sent alone.
+        guard !entry.wasRefused else { return first }
+        guard entry.kind.isCreation else { return first + later.filter { $0.state == .queued && $0.edit != nil } }
+        return first + later.prefix { $0.state == .queued && $0.edit.map { $0.goesAlong(with: entry.kind) } ?? false }
+    }
+
+    private mutating func noteKnown(
+        _ rows: [Row], _ group: [Row], _ connection: Connection
+    ) throws(SQLiteFailure) {
+        func first(_ isOf: (ItemEdit) -> Bool) -> ItemEdit? { group.first { $0.edit.map(isOf) ?? false }?.base }
+        entry.base =
+            group.contains { $0.base == nil }
+            ? nil
+            : ItemEdit(
+                title: first { $0.title != nil }?.title, summary: first { $0.summary != nil }?.summary,
+                tags: first { $0.tags != nil }?.tags)
+        guard rows.count > 1 || entry.attempts > 0 else { return }
+        known = rows.filter { $0.id != entry.id }.compactMap { row in
+            row.state == .delivered ? row.edit : row.edit == nil ? nil : row.base
+        }
+        let ids = JSONText.array(rows.map { String($0.id) })
+        known += try connection.cached(
+            "SELECT payload FROM outbox_attempt WHERE entry_id IN (SELECT value FROM json_each(?)) AND payload IS NOT NULL"
+        ).bind(ids).all { ItemEdit(json: $0.text(0)) }
+    }
+}
+
+extension ItemEdit {
+    /// Whether the creation of its item can carry it. A new item takes no summary. The tags of a capture are added where the server
+    /// has the URL, and an edit may take away what is there.
+    func goesAlong(with creation: OutboxEntry.Kind) -> Bool {
+        summary == nil && (creation == .note || tags == nil && tagChange.removed.isEmpty)
+    }
+}
+
+extension OutboxEntry {
+    /// Whether the server refused it for good when it was sent last.
+    fileprivate var wasRefused: Bool {
+        errorCode == ErrorCode.invalidInput.rawValue || errorCode == ErrorCode.conflict.rawValue
+    }
+}
+
+extension SendEvidence {
+    var json: String {
+        var fields = JSONFields()
+        fields.add("known_ids", knownIDs)
+        fields.add("known_down_to", knownDownTo?.written.description)
+        return fields.json
+    }
+
+    init?(json: String) {
+        guard let fields = JSONFields(json: json), case .texts(let ids)? = fields["known_ids"] else { return nil }
+        self.init(knownIDs: ids)
+        if case .text(let time)? = fields["known_down_to"] { knownDownTo = Timestamp(time).map(ServerTime.init) }
+    }
+}
+
+extension UndecidedSince {
+    fileprivate init?(_ server: Timestamp?, _ here: Timestamp?) {
+        guard let server, let here else { return nil }
+        self.init(server: ServerTime(server), here: here)
+    }
+}
