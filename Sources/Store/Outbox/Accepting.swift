@@ -124,6 +124,13 @@ extension OutboxWriter {
         {
             try unpark(creation.id, to: .queued, manual: nil)
         }
+        // One that waits only to be compared again goes along with it.
+        try connection.cached(
+            """
+            UPDATE outbox SET next_attempt_at = NULL WHERE item_id = ? AND state = 'queued' AND kind = 'edit'
+                AND maybe_applied IS 1 AND error_code IS NULL AND awaits_item = 0
+            """
+        ).bind(item).run()
         try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)

@@ -126,6 +126,32 @@ extension Store {
         }
     }
 
+    /// Until when an earlier request of the item may still be applied, and undo what a later one has just done: a server may work
+    /// on a request for minutes after it was given up. One request is applied once, so what was found to be done by the only
+    /// one without an answer is settled.
+    ///
+    /// - Parameter interval: for which a server works on a request that was given up.
+    /// - Returns: `nil` where none can arrive any more.
+    package func lateEnd(
+        of task: OutboxTask, interval: Duration, now: Timestamp
+    ) throws(UserFacingError) -> Timestamp? {
+        try read { connection throws(SQLiteFailure) in
+            // Of what is sent together, one row has the payload.
+            var sends = try connection.cached(
+                """
+                SELECT coalesce(attempt.ended_at, started_at), verdict IS NULL OR verdict = 'look'
+                    AND (status IS NULL OR status IN (502, 503, 504))
+                FROM outbox_attempt AS attempt JOIN outbox ON outbox.id = entry_id
+                WHERE item_id = ? AND kind = 'edit' AND attempt.payload IS NOT NULL ORDER BY started_at, entry_id, number
+                """
+            ).bind(task.entry.itemID).all { row in row.timestamp(0).map { (at: $0, isLost: row.int(1) == 1) } }
+            // The last one is the one that was answered, or has done what was found.
+            if sends.last?.isLost == true { sends.removeLast() }
+            let ends = sends.filter(\.isLost).map { min($0.at, now).advanced(by: interval) }
+            return ends.max().flatMap { $0 > now ? $0 : nil }
+        }
+    }
+
     // MARK: Housekeeping
 
     /// Delivered creations that no pull has brought although one that began after the delivery has ended: the item may

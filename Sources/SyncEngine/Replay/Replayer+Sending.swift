@@ -79,7 +79,10 @@ extension Replayer {
             case .locate(let error, let mayBeForeign)?:
                 event = await locate(task.entry, error, exists: !mayBeForeign, lookup)
             case .prove(let error)?: event = await prove(error, lookup)
-            case .record(let outcome, let dueAt, let error)?:
+            case .record(var outcome, var dueAt, let error)?:
+                if outcome.state == .delivered, let end = await lateEnd(task) {
+                    (outcome, dueAt) = (.queued(.settling(until: end)), end)
+                }
                 if task.entry.state != .queued, outcome.state == .delivered, memory.unseenSince == nil {
                     memory.unseenSince = time.uptime()
                 }
@@ -88,6 +91,18 @@ extension Replayer {
                 return WriteRecord(task, outcome: outcome, dueAt: dueAt, attempt: attempt, error: error)
             case nil: return nil
             }
+        }
+    }
+
+    /// Until when an earlier edit of the item may still be applied over this one.
+    private func lateEnd(_ task: OutboxTask) async -> Timestamp? {
+        guard task.entry.kind == .edit, task.entry.attempts > 0 else { return nil }
+        do {
+            return try await store.lateEnd(of: task, interval: shared.settings.lookupInterval, now: time.now())
+        } catch {
+            // Then it is compared once more.
+            log(.warning, .store, "#\(task.entry.id): its earlier requests could not be read: \(error.message)")
+            return time.now().advanced(by: shared.settings.lookupInterval)
         }
     }
 

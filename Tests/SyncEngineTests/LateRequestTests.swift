@@ -1,0 +1,102 @@
+import DevServer
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// A server works on a request for minutes after it was given up: it may be applied over what came after it.
+@Suite struct LateRequestTests {
+    private let edits = RequestMatcher { $0.method == "PATCH" || $0.method == "PUT" }
+
+    private func fixture(_ dialect: Dialect = .cursor) async throws -> (PullFixture, String) {
+        let fixture = try PullFixture(dialect, items: DevItem.generate(count: 3, seed: 1)) {
+            $0.quirks.patchFails = false
+        }
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { ($0.title, $0.tags) = ("Was", ["there"]) }
+        try await fixture.pull(full: true)
+        return (fixture, item)
+    }
+
+    /// What the first request, of which nothing was seen, makes of the item when the server comes to it.
+    private func isLost(_ fixture: PullFixture) async throws {
+        let lost = fixture.server.script(.closeBeforeAnswering, on: edits)
+        try await fixture.pull()
+        try #require(lost.appliedCount == 1)
+    }
+
+    @Test(arguments: [Dialect.cursor, .page, .express])
+    func aLateChangeOfTagsTakesNothingFromALaterOne(_ dialect: Dialect) async throws {
+        let (fixture, item) = try await fixture(dialect)
+        try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(added: ["first"]))))
+        try await isLost(fixture)
+        try await fixture.pull()
+        // It was sent again, and answered: the first request may still come.
+        #expect(try fixture.states() == [.queued])
+        #expect(try Set(#require(fixture.server.item(item)).tags) == ["there", "first"])
+        try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(added: ["second"]))))
+        try await fixture.pull()
+        #expect(try Set(#require(fixture.server.item(item)).tags) == ["there", "first", "second"])
+        fixture.server.edit(item) { $0.tags = ["there", "first"] }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(try Set(#require(fixture.server.item(item)).tags) == ["there", "first", "second"])
+        #expect(try fixture.states() == [.delivered, .delivered])
+        try fixture.expectSound()
+    }
+
+    @Test func aLateTitleDoesNotComeBack() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
+        try await isLost(fixture)
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Second")))
+        try await fixture.pull()
+        fixture.server.edit(item) { $0.title = "First" }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(fixture.server.item(item)?.title == "Second")
+        #expect(try fixture.states() == [.superseded, .delivered])
+        try fixture.expectSound()
+    }
+
+    @Test func aTagThatWasTakenAwayAgainStaysAway() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(added: ["x"]))))
+        try await isLost(fixture)
+        try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(removed: ["x"]))))
+        try await fixture.pull()
+        fixture.server.edit(item) { $0.tags = ["there", "x"] }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(fixture.server.item(item)?.tags == ["there"])
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
+    /// One request is applied once.
+    @Test func anEditThatIsFoundToBeDoneIsDeliveredAtOnce() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
+        fixture.server.script(.closeAfterApplying, on: edits)
+        try await fixture.pull()
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered])
+    }
+
+    @Test func whatWasSentAndNotAnsweredIsNotTakenBack() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
+        let failing = fixture.server.script(.closeBeforeAnswering, on: edits, times: .max)
+        try await fixture.pull()
+        try #require(failing.appliedCount > 0)
+        let now = fixture.time.now
+        let (undone, dropped) = try await fixture.withEngine { _, store in
+            let undone = try await store.undo(now: now)
+            return (undone, try await store.drop([1], withDependents: false, dryRun: true, now: now))
+        }
+        #expect(undone.taken == 0 && undone.kept.map(\.id) == [1])
+        #expect(dropped.maybeApplied == [1])
+    }
+}
