@@ -5,7 +5,7 @@ import Store
 /// `prsnlctl restore`: captures deleted items again. A deletion that was not sent yet is taken back.
 enum RestoreCommand {
     static let command = Command(
-        "restore", "Capture items again that were deleted in the last 30 days.", operands: .some("ID"),
+        "restore", "Capture items again that were deleted in the last 30 days.", operands: .some("ID", most: .max),
         options: [CommandOption("--no-tags", nil, "Without the tags that it had."), .wait],
         asks: WriteFlow.requests + [DropRequest.self], run: run)
 
@@ -70,8 +70,13 @@ enum RestoreCommand {
                 nextCommand: NextCommand(["prsnlctl", "restore", item.item.id]))
         }
         let entries = items.compactMap(\.deletion?.entry)
-        let report = try context.answer(DropRequest(entries: entries, withDependents: false, dryRun: false))
-        if isAll { try context.write(report) }
+        var report: DropReport?
+        for first in stride(from: 0, to: entries.count, by: WriteLimits.together) {
+            let some = Array(entries[first...].prefix(WriteLimits.together))
+            let part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
+            if report?.dropped.append(contentsOf: part.dropped) == nil { report = part }
+        }
+        if isAll, let report { try context.write(report) }
         let ids = items.map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
         let those = items.count == 1 ? "its deletion was" : "their deletions were"
         context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
