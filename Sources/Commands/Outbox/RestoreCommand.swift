@@ -5,8 +5,9 @@ import Store
 /// `prsnlctl restore`: captures deleted items again. A deletion that was not sent yet is taken back.
 enum RestoreCommand {
     static let command = Command(
-        "restore", "Capture items again that were deleted in the last 30 days.", operands: .some("ID", most: .max),
+        "restore", "Capture items again that were deleted in the last 30 days.", operands: .any("ID", most: .max),
         options: [
+            CommandOption("--gone", nil, "All that were delivered from here, and are gone from the server."),
             CommandOption("--no-tags", nil, "Without the tags that it had."), .wait,
         ], asks: WriteFlow.requests + [DropRequest.self], run: run)
 
@@ -14,13 +15,14 @@ enum RestoreCommand {
     {
         let reader = try StoreReader(path: context.paths.database)
         var deleted: [ShownItem] = []
-        for id in try NamedItems.ids(arguments) {
+        for id in try ids(arguments, reader) {
             let item: ShownItem
             do throws(UserFacingError) { item = try reader.deletedItem(id) } catch {
                 throw error.with(consequence: "Nothing was restored.")
             }
             if !deleted.contains(where: { ByteText($0.item.id) == ByteText(item.item.id) }) { deleted.append(item) }
         }
+        if deleted.isEmpty { context.say("nothing is gone that was delivered from here") }
         let waiting = deleted.filter { $0.deletion?.at == nil }
         if !waiting.isEmpty { try takeBack(waiting, context, isAll: waiting.count == deleted.count) }
         let dialect = try reader.summary().server.dialect
@@ -72,6 +74,15 @@ enum RestoreCommand {
             context.say("\(id): the server had another text of it when it was deleted; this is an older one")
         }
         return writes
+    }
+
+    private static func ids(
+        _ arguments: ParsedArguments, _ reader: StoreReader
+    ) throws(UserFacingError) -> [String] {
+        guard arguments.has("--gone") == arguments.operands.isEmpty else {
+            throw arguments.failure(arguments.has("--gone") ? "--gone takes no ID" : "ID or --gone is missing")
+        }
+        return arguments.has("--gone") ? try reader.goneItems().map(\.itemID) : try NamedItems.ids(arguments)
     }
 
     /// Nothing is captured again where the item is still there.
