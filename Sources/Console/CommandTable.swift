@@ -249,8 +249,8 @@ package struct CommandOperands: Sendable, Equatable {
     package static func some(_ name: String, most: Int = CommandOperands.most) -> CommandOperands {
         CommandOperands(usage: "\(name)...", minimum: 1, maximum: most)
     }
-    package static func any(_ name: String) -> CommandOperands {
-        CommandOperands(usage: "[\(name)]...", minimum: 0, maximum: CommandOperands.most)
+    package static func any(_ name: String, most: Int = CommandOperands.most) -> CommandOperands {
+        CommandOperands(usage: "[\(name)]...", minimum: 0, maximum: most)
     }
 
     /// As many as one request to the daemon may be about.

@@ -124,6 +124,8 @@ package enum Samples {
         var summary = withGaps
         summary.copy.texts = withTexts.copy.texts
         summary.copy.search = search
+        summary.copy.gone = GoneItems(
+            count: 3, newest: GoneItem(itemID: "24581b51", entry: 12, deliveredAt: time("2026-11-20T04:05:00Z")))
         summary.copy.verified = LastVerification(at: time("2026-11-20T04:05:00Z"), differences: 2, epoch: "")
         summary.outbox.waiting = 3
         summary.outbox.unknown = 1

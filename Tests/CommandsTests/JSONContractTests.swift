@@ -23,7 +23,7 @@ import Testing
         // Without gaps, daemon, pull and error there is nothing below them; all other members are there.
         let below = [
             "daemon.", "no_daemon.", "pull.", "last_error.", "copy.gaps[].", "copy.texts.", "copy.search.",
-            "copy.verified.",
+            "copy.verified.", "copy.gone.",
             "outbox.failing.",
         ]
         let expected = try JSONPaths.of(try JSONOutput.pretty(Samples.full)).filter { path in

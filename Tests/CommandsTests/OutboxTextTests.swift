@@ -1,4 +1,5 @@
 import CommandSamples
+import Control
 import PRSNLCore
 import Testing
 
@@ -298,5 +299,32 @@ import Testing
         let text = report.text(wide)
         #expect(text.contains("the server asks to wait until \(Formatting.time(until))"))
         #expect(!text.contains("due now"))
+    }
+
+    // MARK: More writes than one request takes
+
+    @Test func aCommandIsCutIntoRequestsThatTheDaemonTakes() {
+        let deletions = (0..<2_500).map { WriteRequest(.delete(item: "item-\($0)")) }
+        let counts = WritesRequest(deletions).batches().map(\.writes.count)
+        #expect(counts == [1_000, 1_000, 500])
+        #expect(TallyRequest(deletions).batches() == [TallyRequest(deletions)])
+        let notes = (0..<20).map { WriteRequest(.create(NewItem(note: String(repeating: "\u{1}", count: 50_000) + "\($0)"))) }
+        let batches = WritesRequest(notes).batches()
+        #expect(batches.count > 1 && batches.flatMap(\.writes) == notes)
+        #expect(batches.allSatisfy { $0.line.count <= ControlServer.Limits().writeSize })
+    }
+
+    @Test(arguments: [
+        (0, false, "Nothing was queued."), (0, true, "It is not known whether it is on disk."),
+        (
+            1_000, false,
+            "The first 1,000 of 1,500 writes were queued, as far as they were not refused. The others were not."
+        ),
+        (1_000, true, "The first 1,000 of 1,500 writes are on disk. It is not known whether the others are."),
+    ])
+    func aCommandThatFailsHalfwaySaysWhatIsOnDisk(queued: Int, isUnknown: Bool, text: String) {
+        let error = UserFacingError(.diskFull, "The disk is full.")
+        let failure = Unwritten(error: error, isUnknown: isUnknown, queued: queued, total: 1_500)
+        #expect(WriteFlow.explained(failure).consequence?.description == text)
     }
 }

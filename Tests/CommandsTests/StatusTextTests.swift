@@ -237,6 +237,34 @@ import Testing
                 """))
     }
 
+    /// A person who reads it may have deleted it on another device.
+    @Test func whatIsGoneFromTheServerIsNamedWithBothWaysOut() {
+        var summary = Samples.complete
+        let newest = GoneItem(itemID: "24581b51", entry: 12, deliveredAt: Samples.time("2026-11-20T04:06:14Z"))
+        summary.copy.gone = GoneItems(count: 1, newest: newest)
+        let report = Samples.report(summary)
+        #expect(
+            report.attention.isEmpty
+                && report.text(TextStyle()).contains(
+                    """
+                    Gone         #12 was delivered on 2026-11-20 04:06:14 (24 h ago); the server
+                                 does not have its item any more, and it was not deleted from here
+                                 to capture it again: `prsnlctl restore 24581b51`
+                                 to leave it so: `prsnlctl errors --clear`
+
+                    """),
+            "\(report.text(TextStyle()))")
+        summary.copy.gone?.count = 1_200
+        #expect(
+            Samples.report(summary).text(TextStyle()).contains(
+                """
+                Gone         1,200 items that were delivered from here are not on the server any
+                             more, and they were not deleted from here
+                             to capture them again: `prsnlctl restore --gone`
+
+                """.dropLast()))
+    }
+
     @Test func theLastErrorSaysWhatToDoWhileItLasts() {
         #expect(
             Samples.report(Samples.withError).text(TextStyle()).contains(

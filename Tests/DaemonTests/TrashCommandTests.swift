@@ -99,6 +99,72 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// Its values came from the server, or from another client of it: there is none that a person could correct.
+    @Test(arguments: Dialect.allCases)
+    func whatTheServerDoesNotTakeIsLeftOutAndNamed(_ dialect: Dialect) async throws {
+        var items = DevItem.generate(count: 4)
+        items[0].url = "https://example.org/kept"
+        (items[0].title, items[0].tags) = (" ", ["later", "k\u{FC}che", "node.js", "a\u{1B}b"])
+        items[0].summary = String(repeating: "s", count: 5_001)
+        let fixture = try DaemonFixture(items: items, dialect: dialect, WriteScene.makeQuick)
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        let item = try item(fixture)
+        #expect(try await fixture.control("delete", item.id, "--wait").exit == .status(0))
+        let restore = try await fixture.control("restore", item.id, "--wait")
+        #expect(restore.exit == .status(0), "\(restore)")
+        #expect(restore.stderr.contains("5,001 characters") && !restore.stderr.contains("Change the value"))
+        #expect(restore.stderr.contains("k\u{FC}che, node.js") == (dialect != .express), "\(restore)")
+        #expect(!restore.stderr.contains("\u{1B}"))
+        #expect(try await fixture.control("restore", item.id, "--wait").exit == .status(0))
+        #expect(fixture.server.captures.count == 1)
+        #expect(try self.item(fixture).tags.count == (dialect == .express ? 4 : 1))
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// The small server makes neither text nor summary, and takes both.
+    @Test func theSmallServerGetsTextAndSummaryBack() async throws {
+        var items = DevItem.generate(count: 4)
+        items[0].url = "https://example.org/kept"
+        (items[0].content, items[0].summary) = (String(repeating: "word ", count: 2_000), "Why it matters")
+        let fixture = try DaemonFixture(items: items, dialect: .express, WriteScene.makeQuick)
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        let item = try item(fixture)
+        #expect(try await fixture.control("delete", item.id, "--wait").exit == .status(0))
+        let restore = try await fixture.control("restore", item.id, "--wait")
+        #expect(restore.exit == .status(0) && !restore.stderr.contains("reads the page"), "\(restore)")
+        let again = try self.item(fixture)
+        #expect(again.id != item.id && again.content == item.content && again.summary == item.summary)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// The other servers take no text with an address.
+    @Test func itIsSaidThatThePageIsReadAgain() async throws {
+        let fixture = try await fixture()
+        let item = try item(fixture)
+        let daemon = try await fixture.startReady()
+        #expect(try await fixture.control("delete", item.id, "--wait").exit == .status(0))
+        let restore = try await fixture.control("restore", item.id)
+        #expect(restore.exit == .status(0) && restore.stderr.contains("reads the page"), "\(restore)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// What is left of it here is a text, and the person learns where.
+    @Test func anItemThatTheServerDoesNotTakeAtAllIsSaidToBeStillHere() async throws {
+        var items = DevItem.generate(count: 4)
+        (items[0].url, items[0].content) = (nil, String(repeating: "t", count: 50_001))
+        let fixture = try DaemonFixture(items: items, dialect: .express, WriteScene.makeQuick)
+        let daemon = try await fixture.startReady()
+        try await fixture.waitUntilComplete()
+        let id = try #require(fixture.server.items().first { $0.content?.utf8.count == 50_001 }).id
+        #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
+        let restore = try await fixture.control("restore", id)
+        #expect(restore.exit == .status(1) && restore.stderr.contains("50,001 characters"), "\(restore)")
+        #expect(restore.stderr.contains(" show \(id)`") && !restore.stderr.contains("Change the value"))
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     /// Both writes of the command.
     @Test func undoTakesARestoredItemBackWithItsSummary() async throws {
         let fixture = try await fixture()
@@ -116,7 +182,9 @@ import Testing
 
     /// Its text was another one by then.
     @Test func anOutdatedTextOfADeletedItemIsSaidToBe() async throws {
-        let fixture = try DaemonFixture(items: DevItem.generate(count: 4)) {
+        var items = DevItem.generate(count: 4)
+        for number in items.indices { items[number].url = nil }
+        let fixture = try DaemonFixture(items: items) {
             WriteScene.makeQuick(&$0)
             $0.texts = DevServer.TextPlan(bytes: 100...200, seed: 3)
         }

@@ -134,6 +134,25 @@ struct WriteLimitsTests {
         }
     }
 
+    /// A deleted item's values are not for a person to correct.
+    @Test(arguments: Dialect.allCases)
+    func ofAnItemFromElsewhereTheServerGetsWhatItTakes(_ dialect: Dialect) throws {
+        let tags = (1...21).map { "tag \($0)" }
+        let item = NewItem(
+            url: "https://example.org", title: String(repeating: "t", count: 501),
+            note: String(repeating: "n", count: 1_001), tags: ["", "b\u{7}"] + tags)
+        let (taken, leftOut) = try item.taken(dialect: dialect)
+        let hasAll = dialect == .express
+        #expect(taken.title == nil && taken.tags.count == 20 && (taken.note != nil) == hasAll)
+        #expect(
+            leftOut.map { String($0.prefix(6)) } == ["title:", "tags: "] + (hasAll ? [] : ["note: "]), "\(leftOut)")
+        #expect(leftOut[1].hasSuffix(", tag 20, tag 21") == hasAll && !leftOut[1].contains("\u{7}"), "\(leftOut)")
+        #expect(throws: UserFacingError.self) { try NewItem(url: "ftp://example.org").taken(dialect: dialect) }
+        #expect(throws: UserFacingError.self) {
+            try NewItem(note: String(repeating: "n", count: 50_001)).taken(dialect: dialect)
+        }
+    }
+
     @Test func repeatedTagsAreSentOnce() throws {
         let create = WriteDraft.create(Self.note(tags: ["b", "a", "b", "a"]))
         #expect(try create.checked(dialect: nil) == .create(Self.note(tags: ["b", "a"])))

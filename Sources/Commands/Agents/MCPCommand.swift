@@ -305,7 +305,7 @@ private struct MCPServer: Sendable {
     /// Through the same outbox as every other write.
     private func write(_ drafts: [WriteDraft]) throws(UserFacingError) -> WriteReport {
         var outbox = RequestClient(context)
-        return try WriteFlow.journal(WritesRequest(RequestClient.keyed(drafts)), &outbox)
+        return try WriteFlow.write(RequestClient.keyed(drafts), &outbox)
     }
 
     private func call(_ tool: Tool, _ given: Arguments) -> String {

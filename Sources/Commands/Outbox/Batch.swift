@@ -22,7 +22,24 @@ struct Batch: ~Copyable {
 
     var context: CommandContext { outbox.context }
 
-    mutating func take(_ tally: WriteTally) {
+    /// - Parameters:
+    ///   - answers: to the writes of one request, in their order.
+    ///   - count: how many writes these were.
+    ///   - refusal: of the write with this number, from 0.
+    mutating func take(
+        _ answers: [WriteTally], of count: Int, refusal: (Int, UserFacingError) -> BatchReport.Refusal
+    ) {
+        var first = 0
+        for tally in answers {
+            take(tally)
+            for refused in tally.refused where (0..<count).contains(first + refused.index) {
+                refuse(refusal(first + refused.index, refused.error))
+            }
+            first += tally.entries.count + tally.refused.count
+        }
+    }
+
+    private mutating func take(_ tally: WriteTally) {
         report.accept(tally)
         for entry in tally.entries {
             if let last = entries.last, last.upperBound + 1 == entry {
@@ -33,9 +50,10 @@ struct Batch: ~Copyable {
         }
     }
 
-    mutating func refuse(_ refusal: BatchReport.Refusal, name: String) {
+    mutating func refuse(_ refusal: BatchReport.Refusal) {
         report.refuse(refusal)
         display.end()
+        let name = refusal.line.map { "line \($0)" } ?? refusal.item ?? ""
         context.say("\(name): \(refusal.error.message)")
     }
 

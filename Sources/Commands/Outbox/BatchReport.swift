@@ -24,8 +24,6 @@ package struct BatchReport: Sendable, Equatable, Codable {
     @Nullable package var lines: Int? = nil
     /// Of `tag`: the items that were meant.
     @Nullable package var items: Int? = nil
-    /// Of these, those whose tags are so already.
-    @Nullable package var unchanged: Int? = nil
     package var accepted = 0
     package var refused = 0
     /// `null` without `--wait`.
@@ -75,16 +73,13 @@ package struct BatchReport: Sendable, Equatable, Codable {
 
 extension BatchReport: Report {
     package func text(_ style: TextStyle) -> String {
-        if let items, accepted + refused == 0 {
-            return items == 0 ? "" : "nothing to change: their tags are so already\n"
-        }
+        if items == 0 { return "" }
         var summary = "queued \(Formatting.count(accepted))"
         if let firstEntry, let lastEntry {
             summary = accepted == 1 ? "queued #\(firstEntry)" : summary + " (#\(firstEntry) to #\(lastEntry))"
         }
         let future = sending.map { "; \($0.text(style))" } ?? ""
         if refused > 0 { summary += ", refused \(Formatting.count(refused))" }
-        if let unchanged, unchanged > 0 { summary += ", already so \(Formatting.count(unchanged))" }
         if let delivered {
             summary += ", delivered \(Formatting.count(delivered))"
             if let parked, parked > 0 {

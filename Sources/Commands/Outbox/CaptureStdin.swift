@@ -77,16 +77,12 @@ struct CaptureStdin: ~Copyable {
     private mutating func take(_ line: CaptureLine, size: Int) {
         switch line {
         case .blank: break
-        case .refused(let error): refuse(linesRead, error)
+        case .refused(let error): batch.refuse(.init(line: linesRead, error: error))
         case .item(let item):
             group.append(.create(item))
             groupLines.append(linesRead)
             groupSize += size
         }
-    }
-
-    private mutating func refuse(_ line: Int, _ error: UserFacingError) {
-        batch.refuse(.init(line: line, error: error), name: "line \(line)")
     }
 
     // MARK: Writing
@@ -98,20 +94,11 @@ struct CaptureStdin: ~Copyable {
         group.removeAll(keepingCapacity: true)
         groupLines.removeAll(keepingCapacity: true)
         groupSize = 0
-        let outcome: RequestClient.Outcome<WriteTally>
-        do throws(UserFacingError) {
-            outcome = try batch.outbox.write(TallyRequest(RequestClient.keyed(drafts)))
+        do throws(Unwritten) {
+            let answers = try batch.outbox.write(TallyRequest(RequestClient.keyed(drafts)))
+            batch.take(answers, of: lines.count) { .init(line: lines[$0], error: $1) }
         } catch {
-            throw stopped(error, before: lines.first ?? linesRead)
-        }
-        let tally: WriteTally
-        switch outcome {
-        case .answered(let answer): tally = answer
-        case .unknown(let error): throw unknown(error, lines)
-        }
-        batch.take(tally)
-        for refusal in tally.refused where lines.indices.contains(refusal.index) {
-            refuse(lines[refusal.index], refusal.error)
+            throw error.isUnknown ? unknown(error.error, lines) : stopped(error.error, before: lines.first ?? linesRead)
         }
         batch.display.show(.capture, linesRead)
     }

@@ -5,55 +5,84 @@ import Store
 /// `prsnlctl restore`: captures deleted items again. A deletion that was not sent yet is taken back.
 enum RestoreCommand {
     static let command = Command(
-        "restore", "Capture items again that were deleted in the last 30 days.", operands: .some("ID"),
-        options: [CommandOption("--no-tags", nil, "Without the tags that it had."), .wait],
-        asks: WriteFlow.requests + [DropRequest.self], run: run)
+        "restore", "Capture items again that were deleted in the last 30 days.", operands: .any("ID", most: .max),
+        options: [
+            CommandOption("--gone", nil, "All that were delivered from here, and are gone from the server."),
+            CommandOption("--no-tags", nil, "Without the tags that it had."), .wait,
+        ], asks: WriteFlow.requests + [DropRequest.self], run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
         let reader = try StoreReader(path: context.paths.database)
         var deleted: [ShownItem] = []
-        for id in try NamedItems.ids(arguments) {
+        for id in try ids(arguments, reader) {
             let item: ShownItem
             do throws(UserFacingError) { item = try reader.deletedItem(id) } catch {
                 throw error.with(consequence: "Nothing was restored.")
             }
             if !deleted.contains(where: { ByteText($0.item.id) == ByteText(item.item.id) }) { deleted.append(item) }
         }
+        if deleted.isEmpty { context.say("nothing is gone that was delivered from here") }
         let waiting = deleted.filter { $0.deletion?.at == nil }
         if !waiting.isEmpty { try takeBack(waiting, context, isAll: waiting.count == deleted.count) }
-        var writes: [WriteRequest] = []
-        var names: [String] = []
         let dialect = try reader.summary().server.dialect
+        var made: [(request: WriteRequest, name: String)] = []
         for item in deleted where item.deletion?.at != nil {
-            let (key, known) = try key(of: item, reader)
-            if let known, known.endedAt != nil {
-                let ids = [item.item.id, known.itemID].map(OutboxWords.shortID)
-                context.say("\(ids[0]) was restored already: \(ids[1])")
-                continue
+            made += try writes(of: item, withTags: !arguments.has("--no-tags"), dialect, reader, context)
+        }
+        guard !made.isEmpty else { return .fine }
+        let code = try WriteFlow.run(context, arguments, made.map(\.request), names: made.map(\.name))
+        if code != .error {
+            context.say("A restored item gets another id and today's date.")
+            let isOfPage = made.contains {
+                if case .create(let item) = $0.request.draft { item.url != nil } else { false }
             }
-            var made = try again(item)
-            if arguments.has("--no-tags") { made.tags = [] }
-            try check(made, of: item, dialect)
-            let own = key ?? .make(at: TimeSource.system.now())
-            writes.append(WriteRequest(.create(made), key: own))
-            names.append(item.item.id)
-            // A server takes no summary with a new item: it follows, as an edit.
-            if let summary = item.item.summary, !summary.isEmpty {
-                let edit = WriteDraft.edit(item: "key:\(own.text)", ItemEdit(summary: summary))
-                writes.append(WriteRequest(edit, key: RequestKey("\(own.text)-s")))
-                names.append("the summary of \(item.item.id)")
-            }
-            if item.isOutdated {
-                context.say(
-                    "\(OutboxWords.shortID(item.item.id)): the server had another text of it when it was deleted; this is an older one"
-                )
+            if isOfPage, dialect != .express {
+                context.say("The server reads the page again. Its text may be another one.")
             }
         }
-        guard !writes.isEmpty else { return .fine }
-        let code = try WriteFlow.run(context, arguments, writes, names: names)
-        if code != .error { context.say("A restored item gets another id and today's date.") }
         return code
+    }
+
+    /// The capture, and an edit: a server takes no summary with a new item. Says what neither takes along.
+    private static func writes(
+        of item: ShownItem, withTags: Bool, _ dialect: Dialect?, _ reader: StoreReader, _ context: CommandContext
+    ) throws(UserFacingError) -> [(request: WriteRequest, name: String)] {
+        let id = OutboxWords.shortID(item.item.id)
+        let (key, known) = try key(of: item, reader)
+        if let known, known.endedAt != nil {
+            context.say("\(id) was restored already: \(OutboxWords.shortID(known.itemID))")
+            return []
+        }
+        let tags = withTags ? TagWords.lowered(Tags.parse(item.item.tags) ?? [], context) : []
+        var (made, leftOut) = try again(item, tags: tags, dialect)
+        let own = key ?? .make(at: TimeSource.system.now())
+        var writes = [(WriteRequest(.create(made), key: own), item.item.id)]
+        if let summary = item.item.summary, !summary.isEmpty {
+            let edit = WriteDraft.edit(item: "key:\(own.text)", ItemEdit(summary: summary))
+            do throws(UserFacingError) {
+                let checked = try edit.checked(dialect: dialect)
+                writes.append(
+                    (WriteRequest(checked, key: RequestKey("\(own.text)-s")), "the summary of \(item.item.id)"))
+            } catch { leftOut.append(error.message) }
+        }
+        if !leftOut.isEmpty {
+            let words = leftOut.map(\.withoutFullStop).joined(separator: "; ")
+            context.say("\(id): the server does not take all of it. Left out: \(words)")
+        }
+        if item.isOutdated, made.note != nil {
+            context.say("\(id): the server had another text of it when it was deleted; this is an older one")
+        }
+        return writes
+    }
+
+    private static func ids(
+        _ arguments: ParsedArguments, _ reader: StoreReader
+    ) throws(UserFacingError) -> [String] {
+        guard arguments.has("--gone") == arguments.operands.isEmpty else {
+            throw arguments.failure(arguments.has("--gone") ? "--gone takes no ID" : "ID or --gone is missing")
+        }
+        return arguments.has("--gone") ? try reader.goneItems().map(\.itemID) : try NamedItems.ids(arguments)
     }
 
     /// Nothing is captured again where the item is still there.
@@ -70,50 +99,48 @@ enum RestoreCommand {
                 nextCommand: NextCommand(["prsnlctl", "restore", item.item.id]))
         }
         let entries = items.compactMap(\.deletion?.entry)
-        let report = try context.answer(DropRequest(entries: entries, withDependents: false, dryRun: false))
-        if isAll { try context.write(report) }
+        var report: DropReport?
+        for first in stride(from: 0, to: entries.count, by: WriteLimits.together) {
+            let some = Array(entries[first...].prefix(WriteLimits.together))
+            let part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
+            if report?.dropped.append(contentsOf: part.dropped) == nil { report = part }
+        }
+        if isAll, let report { try context.write(report) }
         let ids = items.map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
         let those = items.count == 1 ? "its deletion was" : "their deletions were"
         context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
     }
 
-    /// Tags that came from elsewhere, or from another server, may be none that this one takes.
-    private static func check(_ made: NewItem, of item: ShownItem, _ dialect: Dialect?) throws(UserFacingError) {
-        do throws(UserFacingError) { _ = try WriteDraft.create(made).checked(dialect: dialect) } catch {
-            var other = made
-            other.tags = []
-            guard !made.tags.isEmpty, (try? WriteDraft.create(other).checked(dialect: dialect)) != nil else {
-                throw error
-            }
-            throw error.with(
-                consequence: "Nothing was restored.",
-                suggestion: "Restore it without its tags: `prsnlctl restore --no-tags \(item.item.id)`.")
-        }
-    }
-
-    private static func again(_ shown: ShownItem) throws(UserFacingError) -> NewItem {
+    private static func again(
+        _ shown: ShownItem, tags: [String], _ dialect: Dialect?
+    ) throws(UserFacingError) -> (item: NewItem, leftOut: [String]) {
         let item = shown.item
-        let type = item.type.flatMap { WriteLimits.contentTypes.contains($0) ? $0 : nil }
-        let tags = Tags.parse(item.tags) ?? []
-        if let url = item.url, !url.isEmpty { return NewItem(url: url, title: item.title, tags: tags, type: type) }
-        guard let text = shown.text.content, !text.isEmpty else {
+        func nonBlank(_ text: String?) -> String? {
+            text.flatMap { $0.trimmingWhiteSpace().isEmpty ? nil : $0 }
+        }
+        let url = nonBlank(item.url)
+        // With an address, only the small server takes a text. What was written here of a page was a remark.
+        let hasText = url == nil || dialect == .express || shown.isAsWritten
+        let made = NewItem(
+            url: url, title: nonBlank(item.title), note: hasText ? nonBlank(shown.text.content) : nil, tags: tags,
+            type: item.type.flatMap { WriteLimits.contentTypes.contains($0) ? $0 : nil })
+        guard made.url != nil || made.note != nil else {
             throw UserFacingError(
                 .writeInvalid, "The item \(item.id) has no address, and its text is not here.",
                 consequence: "Nothing was restored.", recoverySuggestion: "Look at it with `prsnlctl show \(item.id)`.")
         }
-        return NewItem(title: item.title, note: text, tags: tags, type: type)
+        do throws(UserFacingError) { return try made.taken(dialect: dialect) } catch {
+            throw error.with(
+                consequence: "The server does not take \(item.id). Nothing was restored.",
+                suggestion: "What the file has of it stays for 30 days: `prsnlctl show \(item.id)`.")
+        }
     }
 
-    /// By the item and its deletion, so that a command that is given twice captures it once. Where the restored item is gone too, or
-    /// was given up in the queue, the next key.
+    /// Of its next restoring, and the write of the last one.
     static func key(
         of item: ShownItem, _ reader: StoreReader
     ) throws(UserFacingError) -> (key: RequestKey?, known: OutboxEntry?) {
-        // An id may be any text, and a key may not.
-        let hash = Fingerprint(item.item.id).value
-        let time = item.deletion?.at?.microseconds ?? 0
-        for attempt in 1...1_000 {
-            guard let key = RequestKey("restore-\(String(hash, radix: 16))-\(time)-\(attempt)") else { break }
+        for key in RequestKey.restoring(item.item.id, deletedAt: item.deletion?.at) {
             guard let known = try reader.entry(ofRequest: key) else { return (key, nil) }
             if known.endedAt == nil { return (key, known) }
             if known.state != .dropped, try reader.isShown(known.itemID) { return (key, known) }

@@ -13,13 +13,13 @@ enum TagCommand {
                 "All items that `prsnlctl search` finds with these words; asks first, on a terminal."),
             CommandOption(
                 "--rename", nil, "`tag --rename OLD NEW`: on all items that have the tag; asks first, on a terminal."),
-            CommandOption("--dry-run", nil, "List the items whose tags would change, and change nothing."),
+            CommandOption("--dry-run", nil, "List the items whose tags would change by the copy, and change nothing."),
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."),
             .wait,
         ], asks: [TallyRequest.self, DeliveryRequest.self], run: run)
 
     private static let operands: CommandOperands = {
-        var operands = CommandOperands.some("+TAG|-TAG|ID", most: WriteLimits.talliedTogether)
+        var operands = CommandOperands.some("+TAG|-TAG|ID", most: .max)
         operands.mayBeginWithDash = true
         return operands
     }()
@@ -31,19 +31,19 @@ enum TagCommand {
         // Once, and not for each item; and a dry run is refused what the command would be.
         _ = try WriteDraft.edit(item: "any", ItemEdit(tagChange: change)).checked(dialect: TagWords.dialect(context))
         let found = try items(names, change, context, arguments)
-        let changed = found.filter { item in
-            item.tags.flatMap { Tags.parse($0) }.map { !change.isDone(in: $0) } ?? true
-        }
-        if arguments.has("--dry-run") { return try show(changed, of: found.count, context) }
+        if arguments.has("--dry-run") { return try show(found, change, context) }
         var batch = Batch(RequestClient(context))
         batch.report.items = found.count
-        batch.report.unchanged = found.count - changed.count
-        if !changed.isEmpty {
-            guard try confirm(change, changed, context, arguments) else {
+        if !found.isEmpty {
+            guard try confirm(change, found, context, arguments) else {
                 context.say("nothing was changed")
                 return .error
             }
-            try write(change, changed, &batch)
+            // Of each item, whatever the copy has: what is asked for is judged by what the server has when it is sent.
+            let edit = ItemEdit(tagChange: change)
+            let request = TallyRequest(RequestClient.keyed(found.map { .edit(item: $0.id, edit) }))
+            let answers = try WriteFlow.journal(request, &batch.outbox)
+            batch.take(answers, of: found.count) { .init(item: found[$0].id, error: $1) }
         }
         return try batch.end(wait)
     }
@@ -87,27 +87,23 @@ enum TagCommand {
     private static func items(
         _ names: [String], _ change: TagChange, _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) -> [ListedItem] {
-        let most = WriteLimits.talliedTogether
         var list = ItemList()
         if let words = arguments.value("--query") {
             if words.allSatisfy(\.isWhitespace) { throw arguments.failure("--query has no words") }
             let query = try SavedSearches.query(words, context)
-            list = try StoreReader(path: context.paths.database).search(query, limit: most)
+            list = try StoreReader(path: context.paths.database).search(query, limit: ListOptions.most)
             let report = ItemListReport(list, shortIDs: [], words: words)
-            for remark in report.remarks where !list.hasMore { context.say(remark) }
+            for remark in report.remarks { context.say(remark) }
         } else if arguments.has("--rename") {
             let filter = ItemFilter(tags: change.removed)
-            list = try StoreReader(path: context.paths.database).list(filter, limit: most)
-            if list.items.isEmpty { context.say("No item has the tag \(change.removed[0]).") }
+            list = try StoreReader(path: context.paths.database).list(filter, limit: ListOptions.most)
+            if list.items.isEmpty { context.say("No item has the tag \(change.removed[0])\(asOf(context)).") }
         } else {
             let reader = try? StoreReader(path: context.paths.database)
             // What names no item, the daemon refuses.
             return try NamedItems.ids(arguments, names).map { id in
                 (try? reader?.itemToChange(id)) ?? ListedItem(id: id)
             }
-        }
-        guard !list.hasMore else {
-            throw arguments.failure("more than \(Formatting.count(most)) items are meant, which is too many at once")
         }
         return list.items
     }
@@ -123,28 +119,27 @@ enum TagCommand {
         NamedItems.show(items.prefix(5), of: items.count, context)
         let words = (change.added.map { "+\($0)" } + change.removed.map { "-\($0)" }).joined(separator: " ")
         return confirmation.ask(
-            "Change the tags of \(Formatting.count(items.count, "item")) (\(SafeText.harmless(words)))?")
+            "Change the tags of \(Formatting.count(items.count, "item")) (\(SafeText.harmless(words)))\(asOf(context))?"
+        )
     }
 
     private static func show(
-        _ items: [ListedItem], of count: Int, _ context: CommandContext
+        _ items: [ListedItem], _ change: TagChange, _ context: CommandContext
     ) throws(UserFacingError) -> ExitCode {
-        try context.write(ItemListReport(ItemList(items: items), shortIDs: items.map { OutboxWords.shortID($0.id) }))
+        let changed = items.filter { item in
+            item.tags.flatMap { Tags.parse($0) }.map { !change.isDone(in: $0) } ?? true
+        }
+        try context.write(
+            ItemListReport(ItemList(items: changed), shortIDs: changed.map { OutboxWords.shortID($0.id) }))
         context.say(
-            "\(Formatting.count(items.count)) of \(Formatting.count(count, "item")) would change; nothing was written")
+            "\(Formatting.count(changed.count)) of \(Formatting.count(items.count, "item")) would change\(asOf(context)); "
+                + "nothing was written")
         return .fine
     }
 
-    private static func write(
-        _ change: TagChange, _ items: [ListedItem], _ batch: inout Batch
-    ) throws(UserFacingError) {
-        let edit = ItemEdit(tagChange: change)
-        let request = TallyRequest(RequestClient.keyed(items.map { .edit(item: $0.id, edit) }))
-        let tally = try WriteFlow.journal(request, &batch.outbox)
-        batch.take(tally)
-        for refusal in tally.refused {
-            let item = items[refusal.index].id
-            batch.refuse(.init(item: item, error: refusal.error), name: item)
-        }
+    /// How old is what the copy says of tags: edits that were made elsewhere since are not in it. Empty where that is not known.
+    private static func asOf(_ context: CommandContext) -> String {
+        let time = (try? StoreReader(path: context.paths.database).summary())?.copy.editsAsOf
+        return time.map { ", as of \(Formatting.timeWithAge($0, now: TimeSource.system.now(), named: true))" } ?? ""
     }
 }

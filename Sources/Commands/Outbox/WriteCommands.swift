@@ -8,7 +8,7 @@ import Store
 /// `prsnlctl capture`: URLs, or many from stdin.
 enum CaptureCommand {
     static let command = Command(
-        "capture", or: ["add"], "Save URLs on the server.", operands: .any("URL"),
+        "capture", or: ["add"], "Save URLs on the server.", operands: .any("URL", most: .max),
         options: [
             CommandOption("--stdin", nil, "Read many: a URL or a JSON object per line of stdin."),
             .text("--title", "TITLE", "The item's title."),
@@ -88,7 +88,7 @@ enum EditCommand {
     static let command = Command(
         "edit",
         "Change an item's title, summary or tags; `-` reads ids from stdin, an ID alone opens `$EDITOR`.",
-        operands: .some("ID"),
+        operands: .some("ID", most: .max),
         options: [
             .text("--title", "TITLE", "The new title."),
             .text("--summary", "TEXT", "The new summary; `-` reads it from stdin."),
@@ -170,7 +170,7 @@ enum EditCommand {
 enum DeleteCommand {
     static let command = Command(
         "delete", or: ["rm"], "Delete items on the server; asks first, on a terminal. `-` reads ids from stdin.",
-        operands: .some("ID"),
+        operands: .some("ID", most: .max),
         options: [
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,
         ], asks: WriteFlow.requests, run: run)
@@ -249,10 +249,13 @@ enum NamedItems {
         return ids
     }
 
+    /// Bytes: the ids of 400,000 items.
+    private static let longestList = 16 << 20
+
     /// One id a line: a title beside it has words that may be the beginnings of other ids.
     private static func piped(_ arguments: ParsedArguments) throws(UserFacingError) -> [String] {
         var ids: [String] = []
-        let given = try TextInput.all(of: STDIN_FILENO, "ids: the text from stdin")
+        let given = try TextInput.all(of: STDIN_FILENO, "ids: the text from stdin", atMost: longestList)
         for (number, line) in given.split(whereSeparator: \.isNewline).enumerated() {
             let words = line.split(whereSeparator: \.isWhitespace)
             guard words.count < 2 else {
@@ -308,11 +311,10 @@ enum WriteFlow {
     ) throws(UserFacingError) -> ExitCode {
         let wait = try WaitOption(arguments)
         var outbox = RequestClient(context)
-        let request = WritesRequest(writes)
-        var report = try journal(request, &outbox)
+        var report = try write(writes, &outbox)
         try queued(report)
         if let wait {
-            try deliver(request, &report, wait, &outbox)
+            try deliver(writes, &report, wait, &outbox)
             report.waited = true
         }
         if context.isText {
@@ -326,40 +328,56 @@ enum WriteFlow {
         return report.exitCode
     }
 
-    /// - Throws: Where nothing is on disk, with that.
-    static func journal<Asked: Request>(
-        _ request: Asked, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> Asked.Answer {
-        let outcome: RequestClient.Outcome<Asked.Answer>
-        let context = outbox.context
-        let words = context.unit.fit("prsnlctl: interrupted. \(unknown) \(lookFirst)").description
-        do throws(UserFacingError) {
-            outcome = try Interruption.saying("\n\(words)\n") { () throws(UserFacingError) in
-                try outbox.write(request)
-            }
+    /// - Throws: Says what of them is on disk.
+    static func write(
+        _ writes: [WriteRequest], _ outbox: inout RequestClient
+    ) throws(UserFacingError) -> WriteReport {
+        var answers = try journal(WritesRequest(writes), &outbox)
+        var report = answers.removeFirst()
+        for answer in answers {
+            report.sending = answer.sending
+            report.writes += answer.writes
+        }
+        return report
+    }
+
+    /// - Returns: one answer for each transaction that it took.
+    /// - Throws: Says what of them is on disk.
+    static func journal<Answer: WriteAnswer>(
+        _ request: AcceptRequest<Answer>, _ outbox: inout RequestClient
+    ) throws(UserFacingError) -> [Answer] {
+        let words = outbox.context.unit.fit("prsnlctl: interrupted. \(unknown) \(lookFirst)").description
+        do throws(Unwritten) {
+            return try Interruption.saying("\n\(words)\n") { () throws(Unwritten) in try outbox.write(request) }
         } catch {
-            throw error.with(
-                consequence: WritesRequest.refused,
-                suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
+            throw explained(error)
         }
-        switch outcome {
-        case .answered(let answer): return answer
-        case .unknown(let error):
-            throw error.with(
-                consequence: unknown, suggestion: lookFirst, next: "prsnlctl queue --all")
+    }
+
+    static func explained(_ failure: Unwritten) -> UserFacingError {
+        let (error, queued) = (failure.error, failure.queued)
+        let first = "The first \(Formatting.count(queued)) of \(Formatting.count(failure.total)) writes"
+        if failure.isUnknown {
+            return error.with(
+                consequence: queued == 0 ? unknown : "\(first) are on disk. It is not known whether the others are.",
+                suggestion: lookFirst, next: "prsnlctl queue --all")
         }
+        return error.with(
+            consequence: queued == 0
+                ? WritesRequest.refused : "\(first) were queued, as far as they were not refused. The others were not.",
+            suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
     }
 
     static let unknown = "It is not known whether it is on disk."
     private static let lookFirst: Advice = "Look with `prsnlctl queue --all` before you give the command again."
 
     private static func deliver(
-        _ request: WritesRequest, _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout RequestClient
+        _ writes: [WriteRequest], _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout RequestClient
     ) throws(UserFacingError) {
         guard !report.waiting.isEmpty else { return }
         let context = outbox.context
         if context.isText {
-            let numbers = report.waiting.map { "#\($0)" }.joined(separator: ", ")
+            let numbers = OutboxWords.numbers(report.waiting)
             context.say("\(numbers) on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
         }
         do throws(UserFacingError) {
@@ -371,7 +389,7 @@ enum WriteFlow {
             context.say("the daemon stopped before it said what became of it")
             report.sending = .whenDaemonRuns
             // It may have delivered it. What was refused is not asked for again. Where that cannot be asked, what is known stands.
-            guard report.writes.allSatisfy({ $0.outcome == .accepted }), let now = try? journal(request, &outbox) else {
+            guard report.writes.allSatisfy({ $0.outcome == .accepted }), let now = try? write(writes, &outbox) else {
                 return
             }
             report = now

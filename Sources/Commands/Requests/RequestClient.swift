@@ -142,25 +142,68 @@ struct RequestClient: ~Copyable {
 
 // MARK: Writes
 
-extension RequestClient {
-    /// What became of some writes.
-    enum Outcome<Answer> {
-        case answered(Answer)
-        /// They were handed over, and it cannot be found out whether they are on disk.
-        case unknown(UserFacingError)
-    }
+/// Why not all writes of a command are on the disk.
+struct Unwritten: Error {
+    let error: UserFacingError
+    /// Of the first batch that failed: it was handed over, and it cannot be found out whether it is on the disk.
+    var isUnknown = false
+    /// The writes of the batches before it, which are on the disk.
+    let queued: Int
+    let total: Int
+}
 
+extension AcceptRequest {
+    /// Each as large as the daemon takes one.
+    func batches() -> [Self] {
+        let longest = ControlServer.Limits().writeSize - 1_024  // bytes, without what surrounds the writes
+        var batches: [Self] = []
+        var first = 0
+        var size = 0
+        var bytes: [UInt8] = []
+        for (index, write) in writes.enumerated() {
+            bytes.removeAll(keepingCapacity: true)
+            write.fields.append(to: &bytes)
+            if index - first == Answer.mostWrites || size + bytes.count >= longest, first < index {
+                batches.append(Self(Array(writes[first..<index])))
+                (first, size) = (index, 0)
+            }
+            size += bytes.count + 1
+        }
+        return batches + [Self(Array(writes[first...]))]
+    }
+}
+
+extension RequestClient {
     /// Gives each draft a key, by which a second request finds what the first has left.
     static func keyed(_ drafts: [WriteDraft]) -> [WriteRequest] {
         let now = TimeSource.system.now()
         return drafts.map { WriteRequest($0, key: .make(at: now)) }
     }
 
-    /// Writes each draft once, whatever becomes of the daemon meanwhile. Where one ends before it has answered, the next one
-    /// is asked, or the file itself, with the same keys.
+    /// Writes each draft once, in as many requests as it takes, each of which is one transaction. Every write of a command
+    /// comes through here.
     ///
-    /// - Throws: where nothing was written.
-    mutating func write<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Outcome<Asked.Answer> {
+    /// - Returns: the answers, in the order of the writes.
+    mutating func write<Answer: WriteAnswer>(
+        _ request: AcceptRequest<Answer>
+    ) throws(Unwritten) -> [Answer] {
+        var answers: [Answer] = []
+        var queued = 0
+        for batch in request.batches() {
+            do throws(Unwritten) { answers.append(try writeTogether(batch)) } catch {
+                throw Unwritten(
+                    error: error.error, isUnknown: error.isUnknown, queued: queued, total: request.writes.count)
+            }
+            queued += batch.writes.count
+        }
+        return answers
+    }
+
+    /// Whatever becomes of the daemon meanwhile: where one ends before it has answered, the next one is asked, or the file
+    /// itself, with the same keys.
+    private mutating func writeTogether<Answer: WriteAnswer>(
+        _ request: AcceptRequest<Answer>
+    ) throws(Unwritten) -> Answer {
         let end = ContinuousClock.now + Self.writePatience
         var isTold = false
         func tell(_ writer: String?) {
@@ -174,7 +217,7 @@ extension RequestClient {
         tell(context.otherWriter)
         while true {
             do throws(UserFacingError) {
-                return .answered(try ask(request))
+                return try ask(request)
             } catch {
                 // Then nothing was written, and it can be asked for again.
                 if !isUnanswered, error.code == .databaseBusy, ContinuousClock.now < end {
@@ -182,30 +225,30 @@ extension RequestClient {
                     usleep(Self.pause)
                     continue
                 }
-                guard isUnanswered else { throw error }
+                guard isUnanswered else { throw Unwritten(error: error, queued: 0, total: 0) }
                 let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
                 context.say("the daemon \(reason); asking again")
-                return askAgain(request, after: error)
+                return try askAgain(request, after: error)
             }
         }
     }
 
     private mutating func askAgain<Asked: Request>(
         _ request: Asked, after first: UserFacingError
-    ) -> Outcome<Asked.Answer> {
+    ) throws(Unwritten) -> Asked.Answer {
         let end = ContinuousClock.now + Self.writePatience
         repeat {
             do throws(UserFacingError) {
-                return .answered(try ask(request, within: .seconds(10)))
+                return try ask(request, within: .seconds(10))
             } catch {
                 // With these, a daemon that could tell may still come. No other error changes by waiting.
                 guard [.daemonNotRunning, .daemonBusy, .databaseLocked, .notOwner].contains(error.code) else {
-                    return .unknown(error)
+                    throw Unwritten(error: error, isUnknown: true, queued: 0, total: 0)
                 }
             }
             usleep(Self.pause)
         } while ContinuousClock.now < end
-        return .unknown(first)
+        throw Unwritten(error: first, isUnknown: true, queued: 0, total: 0)
     }
 
     /// Waits for deliveries; `nil` where no daemon runs, so that there is nothing to wait for.
@@ -214,19 +257,27 @@ extension RequestClient {
     mutating func wait(
         for entries: [Int64], atMost: Duration?, interruption: Interruption? = nil
     ) throws(UserFacingError) -> DeliveryReport? {
+        let end = atMost.map { ContinuousClock.now + $0 }
+        var report = DeliveryReport([])
         var said: String?
         let context = context
-        do throws(UserFacingError) {
-            return try ask(DeliveryRequest(entries: entries, atMost: atMost), interruption: interruption) { waiting in
-                if context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said {
-                    context.say("\(text)")
-                    said = text
-                }
+        for first in stride(from: 0, to: entries.count, by: WriteLimits.together) {
+            let request = DeliveryRequest(
+                entries: Array(entries[first...].prefix(WriteLimits.together)),
+                atMost: end.map { max(.zero, $0 - ContinuousClock.now) })
+            do throws(UserFacingError) {
+                report.deliveries += try ask(request, interruption: interruption) { waiting in
+                    if context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said {
+                        context.say("\(text)")
+                        said = text
+                    }
+                }.deliveries
+            } catch {
+                guard error.code == .daemonNotRunning, !isUnanswered else { throw error }
+                return nil
             }
-        } catch {
-            guard error.code == .daemonNotRunning, !isUnanswered else { throw error }
-            return nil
         }
+        return report
     }
 }
 

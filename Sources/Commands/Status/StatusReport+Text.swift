@@ -20,6 +20,7 @@ extension StatusReport: Report {
                     ("Items", [itemsText]),
                     ("Missing", missing),
                     ("Unsettled", unsettled(style)),
+                    ("Gone", copy.gone?.lines(style, now: generatedAt) ?? []),
                     ("Writes", writesText(style)),
                     ("Pull", pull.map { [$0.text] } ?? []),
                     ("Problem", problemText(style)),
@@ -376,6 +377,24 @@ extension StatusReport: Report {
     private var fileText: String {
         Formatting.size(file.size)
             + (file.walSize > 0 ? " (log \(Formatting.size(file.walSize)))" : "")
+    }
+}
+
+extension GoneItems {
+    fileprivate func lines(_ style: TextStyle, now: Timestamp) -> [String] {
+        let time = newest.deliveredAt.map { " on \(Formatting.timeWithAge($0, now: now))" } ?? ""
+        let (what, them) =
+            count == 1
+            ? ("#\(newest.entry) was delivered\(time); the server does not have its item any more", "it")
+            : (
+                "\(Formatting.count(count, "item")) that were delivered from here are not on the server any more",
+                "them"
+            )
+        return [
+            "\(what), and \(count == 1 ? "it was" : "they were") not deleted from here",
+            "to capture \(them) again: \(style.command(restoring))",
+            "to leave it so: \(style.command("prsnlctl errors --clear"))",
+        ]
     }
 }
 

@@ -96,6 +96,7 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case notOwner = "not_owner"
     case editConflict = "edit_conflict"
     case itemGone = "item_gone"
+    case captureGone = "capture_gone"
     case outcomeUndecidable = "outcome_undecidable"
     case writeTooOld = "write_too_old"
 

@@ -263,6 +263,12 @@ package struct ErrorTraits: Sendable {
             Choose: `prsnlctl retry-queue N` overwrites the server's values, `prsnlctl queue drop N` gives the write up.
             """),
         .itemGone: ErrorTraits([.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
+        .captureGone: ErrorTraits(
+            [],
+            """
+            Another client has deleted it, or the server was restored from an older backup. Capture it again, or take \
+            note of it with `prsnlctl errors --clear`.
+            """, command: "prsnlctl restore --gone"),
         .outcomeUndecidable: ErrorTraits(
             [.needsPerson],
             """

@@ -61,7 +61,9 @@ package struct NewItem: Sendable, Equatable {
         if let url { try URLCheck.check(url) }
         if let title { try Refusal.check(title: title) }
         if let note {
-            try Refusal.check("note", note, url == nil ? WriteLimits.note : WriteLimits.remark)
+            // The small server takes both in the same field.
+            let isRemark = url != nil && dialect != .express
+            try Refusal.check("note", note, isRemark ? WriteLimits.remark : WriteLimits.note)
             try Refusal.checkNotBlank("note", note)
         }
         try Self.check(type: type)
@@ -69,6 +71,34 @@ package struct NewItem: Sendable, Equatable {
         checked.tags = try Tags.checked(tags, dialect: dialect)
         if dialect == .express { try checked.checkExpressBody() }
         return checked
+    }
+
+    /// What the server takes of an item that came from elsewhere, so that no person can correct its values.
+    ///
+    /// - Returns: `leftOut`: what it does not take, in words.
+    /// - Throws: `write_invalid` for what cannot be left out: the URL, and the text of a note.
+    package func taken(dialect: Dialect?) throws(UserFacingError) -> (item: NewItem, leftOut: [String]) {
+        var taken = self
+        var leftOut: [String] = []
+        if let title {
+            do throws(UserFacingError) { try Refusal.check(title: title) } catch {
+                taken.title = nil
+                leftOut.append(error.message)
+            }
+        }
+        taken.tags = []
+        var others: [String] = []
+        for tag in tags {
+            do throws(UserFacingError) { taken.tags = try Tags.checked(taken.tags + [tag], dialect: dialect) } catch {
+                others.append(SafeText.harmless(tag))
+            }
+        }
+        if !others.isEmpty { leftOut.append("tags: \(others.joined(separator: ", "))") }
+        do throws(UserFacingError) { return (try taken.checked(dialect: dialect), leftOut) } catch {
+            guard url != nil, note != nil else { throw error }
+            taken.note = nil
+            return (try taken.checked(dialect: dialect), leftOut + [error.message])
+        }
     }
 
     private static func check(type: String) throws(UserFacingError) {

@@ -42,6 +42,8 @@ package struct CopySummary: Sendable, Equatable {
         @Nullable package var texts: Texts? = nil
         /// `nil` for a file that has no full-text index.
         @Nullable package var search: SearchState? = nil
+        /// Items that were delivered from here and are gone from the server, though not deleted from here; `nil` where there is none.
+        @Nullable package var gone: GoneItems? = nil
         /// `nil` where this copy was never compared with the server.
         @Nullable package var verified: LastVerification? = nil
     }
@@ -153,8 +155,12 @@ extension CopySummary {
             copy.verified = LastVerification(beside: reader.path, epoch: epoch)
         }
         outbox.failing = try Self.failing(connection)
+        copy.gone = try GoneItems(connection)
         lastError = try connection.prepare(
-            "SELECT \(RecurringError.columns) FROM recurring_error ORDER BY last_at DESC LIMIT 1"
+            """
+            SELECT \(RecurringError.columns) FROM recurring_error WHERE code != '\(ErrorCode.captureGone.rawValue)'
+            ORDER BY last_at DESC LIMIT 1
+            """
         ).first { RecurringError($0) }
         file.walSize = Int64(FileIdentity.size(path: reader.path + "-wal"))
         file.size = Int64(FileIdentity.size(path: reader.path))

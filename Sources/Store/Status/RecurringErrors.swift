@@ -90,11 +90,13 @@ extension Store {
 
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
+        let hasGone = try goneItems() != nil
         // A damaged file does not heal by a pull, a deletion candidate that cannot be asked for is left where it is, and so are a
         // write and a text that still fail. The replayer itself says when it can send again, and the indexer when it can write.
         let isOver = """
             over = 0 AND endpoint NOT IN ('\(Self.outboxEndpoint)', '\(Self.searchEndpoint)')
                 AND code != '\(ErrorCode.databaseDamaged.rawValue)'
+                AND (code != '\(ErrorCode.captureGone.rawValue)' OR NOT \(hasGone))
                 AND (code != '\(ErrorCode.deletionUndecided.rawValue)' OR NOT EXISTS (SELECT 1 FROM unanswered_suspect))
                 AND (code != '\(ErrorCode.databaseRestored.rawValue)' OR NOT EXISTS (
                     SELECT 1 FROM outbox INDEXED BY outbox_open
@@ -146,10 +148,16 @@ extension StoreReader {
 
     /// Those that go on first, each half with the newest first.
     package func recurringErrors() throws(UserFacingError) -> [RecurringError] {
-        try read { () throws(SQLiteFailure) in
-            try connection.prepare(
+        try readTogether { () throws(SQLiteFailure) in
+            let gone = try GoneItems(connection)
+            let errors = try connection.prepare(
                 "SELECT \(RecurringError.columns) FROM recurring_error ORDER BY over, last_at DESC, code, endpoint"
-            ).all { RecurringError($0) }
+            ).all { row -> RecurringError? in
+                var error = RecurringError(row)
+                error?.describe(gone)
+                return error
+            }
+            return errors.filter { !$0.isOver } + errors.filter(\.isOver)
         }
     }
 }

@@ -56,17 +56,39 @@ extension Store {
                 """)
             var deltas = CounterDeltas()
             let written = inFlight.writtenSince(asOf)
+            var buried: [String] = []
             for id in ids where written[ByteText(id)] == nil {
-                let buried = try bury.bind(id).bind(now).run()
-                if buried > 0 { try Self.releaseEdits(of: id, connection, now: now) }
-                deltas.live -= buried
-                deltas.deleted += buried
-                record.deleted += buried
+                guard try bury.bind(id).bind(now).run() > 0 else { continue }
+                try Self.releaseEdits(of: id, connection, now: now)
+                buried.append(id)
             }
+            try Self.noteGone(buried, at: now, connection)
+            deltas.live -= buried.count
+            deltas.deleted += buried.count
+            record.deleted += buried.count
             try deltas.save(connection)
             record = try Self.save(record, connection)
         }
         return record
+    }
+
+    /// The same of an item that was made here, delivered, and never seen in a pull: what was written here becomes its tombstone.
+    package func deleteCreation(_ id: String, at now: Timestamp) throws(UserFacingError) {
+        try write { connection throws(SQLiteFailure) in
+            var deltas = CounterDeltas()
+            deltas.deleted += try connection.prepare(
+                """
+                INSERT INTO item (id, created_at, type, title, url, tags, deleted_at)
+                SELECT id, created_at, type, title, url, tags, ?2 FROM local_item WHERE id = ?1 AND delivered_at IS NOT NULL
+                ON CONFLICT DO NOTHING
+                """
+            ).bind(id).bind(now).run()
+            // Where the item has a row, this keeps its text (`WrittenHere`).
+            try connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id).run()
+            try Self.releaseEdits(of: id, connection, now: now)
+            try Self.noteGone([id], at: now, connection)
+            try deltas.save(connection)
+        }
     }
 
     /// Nothing will be processed any more of an item that is gone: the server's answer to the edits that await it decides.

@@ -108,3 +108,13 @@ extension StoreReader {
         }
     }
 }
+
+extension RequestKey {
+    /// Of the captures that restore a deleted item, the first one first: where the restored item is gone too, or its capture was given
+    /// up, the next key is for another one. So a command that is given twice captures the item once.
+    package static func restoring(_ item: String, deletedAt: Timestamp?) -> some Sequence<RequestKey> {
+        // An id may be any text, and a key may not.
+        let name = "restore-\(String(Fingerprint(item).value, radix: 16))-\(deletedAt?.microseconds ?? 0)"
+        return (1...1_000).lazy.compactMap { RequestKey("\(name)-\($0)") }
+    }
+}

@@ -51,7 +51,7 @@ struct AbsenceCheck {
             {
                 record = try await decide(suspects, record: record)
             }
-            try await forgetCreationsThatAreGone()
+            try await deleteCreationsThatAreGone()
             try await store.forgetAnswered()
             try await store.purgeTombstones(deletedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
             try await store.purgeFormerTexts(replacedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
@@ -90,10 +90,10 @@ struct AbsenceCheck {
 
     /// An item that was made here and delivered, and that pulls do not show: the server works on it for long, or another client
     /// has deleted it before it was ever pulled.
-    private func forgetCreationsThatAreGone() async throws {
+    private func deleteCreationsThatAreGone() async throws {
         let limit = time.now().advanced(by: .zero - Self.cacheTime)
         let missing = try await store.missingCreations(deliveredBefore: limit, now: time.now(), most: Self.batch)
-        for id in try await ask(missing) { try await store.forgetCreation(id, now: time.now()) }
+        for id in try await ask(missing) { try await store.deleteCreation(id, at: time.now()) }
     }
 
     private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
