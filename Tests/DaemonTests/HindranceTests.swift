@@ -97,10 +97,12 @@ import Testing
     @Test func aWriteBehindAParkedOneWaitsForADecision() async throws {
         let fixture = try DaemonFixture(items: DevItem.generate(count: 4), WriteScene.makeQuick)
         _ = try await fixture.run(["--once"])
-        let item = fixture.server.items()[0].id
-        fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: .change)
+        fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: .capture)
         let daemon = try await fixture.startReady()
-        #expect(try await fixture.control("edit", item, "--title", "One", "--wait=20s").exit == .status(4))
+        let note = try await fixture.control("note", "One", "--wait=20s", "--json")
+        #expect(note.exit == .status(4))
+        let item = try #require(try fixture.decode(WriteReport.self, note).writes[0].itemID)
+        // A new item takes no summary.
         let second = try await fixture.control("edit", item, "--summary", "Two", "--wait=1s")
         #expect(second.stdout.contains("waits for your decision about #1"), "\(second)")
         for arguments in [["queue"], ["queue", "show", "2"]] {

@@ -298,7 +298,7 @@ import Testing
         let id = try #require(made.writes[0].itemID)
         let edited = try fixture.decode(
             WriteReport.self, try await fixture.control("edit", id, "--title", "A title", "--json"))
-        #expect(edited.writes[0].supersedes == [1])
+        #expect(edited.writes[0].behind == 1)
         let deleted = try await fixture.control("delete", id)
         #expect(deleted.exit == .status(0))
         #expect(deleted.stdout.hasPrefix("nothing to send for #3"), "\(deleted)")

@@ -37,18 +37,9 @@ struct WishModel {
         }
     }
 
-    /// - Parameter replaced: the capture that was not sent yet and is now made differently.
-    mutating func edited(_ index: Int, _ edit: ItemEdit, as entry: Int64, replaced: Int64?) {
-        guard let old = items[index].words.firstIndex(where: { $0.entry == replaced && $0.isCapture }) else {
-            items[index].words.append(
-                Word(entry: entry, title: edit.title, tags: edit.tags, change: edit.tagChange, isCapture: false))
-            return
-        }
-        var word = items[index].words.remove(at: old)
-        word.entry = entry
-        word.title = edit.title ?? word.title
-        word.tags = edit.tags ?? edit.tagChange.applied(to: word.tags ?? [])
-        items[index].words.append(word)
+    mutating func edited(_ index: Int, _ edit: ItemEdit, as entry: Int64) {
+        items[index].words.append(
+            Word(entry: entry, title: edit.title, tags: edit.tags, change: edit.tagChange, isCapture: false))
     }
 
     /// - Parameter kept: entries of other rows of the URL, which stay.
@@ -60,6 +51,15 @@ struct WishModel {
     mutating func dropped(_ entries: Set<Int64>) {
         for index in items.indices { items[index].words.removeAll { entries.contains($0.entry) } }
         items.removeAll(where: \.words.isEmpty)
+    }
+
+    /// What a capture of a known URL asked for besides, and the server did not have yet.
+    mutating func withdrawn(_ entry: Int64) {
+        for item in items.indices {
+            for word in items[item].words.indices where items[item].words[word].entry == entry {
+                (items[item].words[word].title, items[item].words[word].tags) = (nil, [])
+            }
+        }
     }
 
     // MARK: What has to be

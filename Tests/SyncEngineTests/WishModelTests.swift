@@ -118,7 +118,7 @@ private final class WishWorld {
             }
         }
         for write in try await accept([.edit(item: id, edit)]) {
-            model.edited(index, edit, as: write.entry, replaced: write.kind.isCreation ? write.supersedes.first : nil)
+            model.edited(index, edit, as: write.entry)
         }
     }
 
@@ -160,7 +160,10 @@ private final class WishWorld {
     }
 
     private func undo() async throws {
+        let unverified = try fixture.list(
+            "SELECT id FROM outbox WHERE is_unverified IS 1 AND base IS NOT NULL AND kind IN ('capture', 'note')")
         let outcome = try await process.store.undo(now: fixture.time.now)
+        for kept in outcome.kept where unverified.contains("\(kept.id)") { model.withdrawn(kept.id) }
         note("undo: \(outcome.taken) of \(outcome.count); \(try fixture.outbox())")
         guard outcome.count > 0, outcome.taken == outcome.count, let last = before.popLast() else { return }
         model = last.model

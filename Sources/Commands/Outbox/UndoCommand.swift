@@ -62,6 +62,8 @@ package struct UndoReport: ControlReply {
     package var kept: [QueueReport.Entry]
     /// Writes whose place they had taken, and that wait again; the first 50.
     package var revived: [Int64]
+    /// Edits that were to follow what was sent, and are not sent any more; the first 50.
+    package var withdrawn: [Int64]
     /// The commands that reverse what was sent, as far as there are such.
     package var offers: [NextCommand] = []
 
@@ -75,6 +77,7 @@ package struct UndoReport: ControlReply {
         writes = outcome.entries.map(QueueReport.Entry.init)
         kept = outcome.kept.map(QueueReport.Entry.init)
         revived = outcome.revived
+        withdrawn = outcome.withdrawn
     }
 }
 
@@ -89,7 +92,10 @@ extension UndoReport: Report {
         var lines: [String] = []
         if taken > 0 { lines.append("taken back: \(names(writes, of: taken))") }
         if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
-        if taken == 0 {
+        if !withdrawn.isEmpty {
+            lines.append("not sent any more: \(OutboxWords.numbers(withdrawn)), what was to follow")
+        }
+        if taken == 0, withdrawn.isEmpty {
             let time = acceptedAt.map { " The last command that wrote was at \(Formatting.time($0))." } ?? ""
             lines.append("Nothing was taken back.\(time)")
         }
@@ -130,20 +136,30 @@ extension EntryReport {
         }
         switch OutboxEntry.Kind(rawValue: entry.kind) {
         // What was there before was not made by it.
-        case .capture, .note: return base == nil ? NextCommand(["prsnlctl", "delete", entry.itemID]) : nil
+        case .capture where base != nil, .note where base != nil, .edit: break
+        case .capture, .note: return NextCommand(["prsnlctl", "delete", entry.itemID])
         case .delete: return NextCommand(["prsnlctl", "restore", entry.itemID])
-        case .edit:
-            var words = ["prsnlctl", "edit", entry.itemID]
-            for name in ["title", "summary"] where text(write, name) != nil {
-                if let old = text(base, name) { words += ["--\(name)", old] }
-            }
-            if texts(write, "tags") != nil, let old = texts(base, "tags") {
-                words += old.isEmpty ? ["--no-tags"] : old.flatMap { ["--tag", $0] }
-            }
-            words += (texts(write, "add_tags") ?? []).flatMap { ["--remove-tag", $0] }
-            words += (texts(write, "remove_tags") ?? []).flatMap { ["--add-tag", $0] }
-            return words.count > 3 ? NextCommand(words) : nil
         case nil: return nil
         }
+        var words = ["prsnlctl", "edit", entry.itemID]
+        for name in ["title", "summary"] where text(write, name) != nil {
+            if let old = text(base, name), old != text(write, name) { words += ["--\(name)", old] }
+        }
+        let before = texts(base, "tags")
+        var added = texts(write, "add_tags") ?? []
+        if entry.kind == OutboxEntry.Kind.edit.rawValue {
+            if texts(write, "tags") != nil, let before {
+                words += before.isEmpty ? ["--no-tags"] : before.flatMap { ["--tag", $0] }
+            }
+        } else if before != nil {
+            // Where the item was there, its tags are added.
+            added = texts(write, "tags") ?? []
+        }
+        // Only what was not so before.
+        let had = before.map(Tags.set)
+        words += added.filter { had?.contains(ByteText($0)) != true }.flatMap { ["--remove-tag", $0] }
+        words += (texts(write, "remove_tags") ?? []).filter { had?.contains(ByteText($0)) != false }
+            .flatMap { ["--add-tag", $0] }
+        return words.count > 3 ? NextCommand(words) : nil
     }
 }

@@ -22,17 +22,31 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
     package static var refused: String { "Nothing was queued." }
 
     package let writes: [WriteRequest]
+    /// Of the command that they belong to; `nil` where they are all of it.
+    package var command: RequestKey?
     package var isChange: Bool { true }
 
     package init(_ writes: [WriteRequest]) { self.writes = writes }
     package init(_ members: RequestMembers) throws(RequestRefusal) {
         writes = try members.writes(most: Answer.mostWrites)
+        guard let text = try members.text("command_key") else { return }
+        guard let key = RequestKey(text) else { throw RequestRefusal(reason: "command_key is no key") }
+        command = key
     }
 
-    package func write(to line: inout RequestLine) { line.add(writes) }
+    package func write(to line: inout RequestLine) {
+        if let command { line.add("command_key", command.text) }
+        line.add(writes)
+    }
+
+    package func part(of command: RequestKey) -> Self {
+        var part = self
+        part.command = command
+        return part
+    }
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer? {
-        Answer(try await context.accept(writes), source: context.source, sending: context.sending)
+        Answer(try await context.accept(writes, of: command), source: context.source, sending: context.sending)
     }
 
     package func remark(_ answer: Answer, path: String) -> String? { Remark.writes(answer.hasQueued, path: path) }
@@ -45,11 +59,11 @@ package typealias TallyRequest = AcceptRequest<WriteTally>
 
 extension RequestContext {
     /// Puts writes on the disk, and tells the engine.
-    func accept(_ writes: [WriteRequest]) async throws(UserFacingError) -> [Acceptance] {
+    func accept(_ writes: [WriteRequest], of command: RequestKey?) async throws(UserFacingError) -> [Acceptance] {
         // Time in which the server could be reached counts for those that waited, and not for these.
         await daemon?.parts.engine.countReachable()
         let accepted = try await withStore { store throws(UserFacingError) in
-            try await store.accept(writes, now: now)
+            try await store.accept(writes, command: command, now: now)
         }
         daemon?.parts.engine.writesAccepted()
         return accepted

@@ -28,6 +28,9 @@ package protocol Request: ControlRequest {
     /// - Returns: `nil` where all lines were sent with `RequestContext.send`, or will be by the daemon.
     func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer?
 
+    /// The same, as one of the requests that a command of this key makes.
+    func part(of command: RequestKey) -> Self
+
     /// What prsnlctl has done to the file at a path, said to a person because no daemon did it; `nil`: nothing to say.
     func remark(_ answer: Answer, path: String) -> String?
 }
@@ -36,6 +39,7 @@ extension Request {
     package static var refused: String { "Nothing was changed." }
     package var place: RequestPlace { isChange ? .lock : .file }
     package var patience: Duration? { place == .lock ? .seconds(60) : .seconds(10) }
+    package func part(of command: RequestKey) -> Self { self }
     package func remark(_ answer: Answer, path: String) -> String? { nil }
 }
 

@@ -11,6 +11,8 @@ import Store
 /// are: they have keys, by which a second request finds what the first has left.
 struct RequestClient: ~Copyable {
     let context: CommandContext
+    /// By which the writes of a command are taken back together, however many requests they need.
+    private let command = RequestKey.make(at: TimeSource.system.now())
     private var connection: ControlClient?
     private var lastUse = ContinuousClock.now
     private var saidThatItIsStopped = false
@@ -204,6 +206,7 @@ extension RequestClient {
     private mutating func writeTogether<Answer: WriteAnswer>(
         _ request: AcceptRequest<Answer>
     ) throws(Unwritten) -> Answer {
+        let request = request.part(of: command)
         let end = ContinuousClock.now + Self.writePatience
         var isTold = false
         func tell(_ writer: String?) {

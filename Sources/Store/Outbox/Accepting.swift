@@ -116,7 +116,7 @@ extension OutboxWriter {
             try Tags.checkCount(edit.resolved(with: try shownFields(item)?.tags ?? shownTags(item)).tags ?? [])
         }
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
-        let seen = try isPending(item) ? nil : try shownFields(item).map { edit.sameFields(of: $0) }
+        let seen = try isPending(item) ? nil : try shownFields(item).map { edit.seen(in: $0) }
         let entry = try insert(.edit, item: item, payload: .edit(edit), base: seen, dueAt: nil, requestKey: key)
         // What is sent is another item now.
         if let creation = open.first, creation.kind.isCreation, creation.state == .parked, creation.isUnsent,
@@ -217,6 +217,15 @@ extension OutboxWriter {
         if case .create = draft { return [] }
         return try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
             .all { $0.int64(0) }
+    }
+}
+
+extension ItemEdit {
+    /// What a person who asks for it saw in its fields: of a change of tags, which of them were there.
+    fileprivate func seen(in shown: ItemEdit) -> ItemEdit {
+        var seen = sameFields(of: shown)
+        if !tagChange.isEmpty { seen.tags = shown.tags }
+        return seen
     }
 }
 

@@ -66,6 +66,24 @@ extension OutboxWriter {
             .bind(isUnverified ? 1 : 0).run()
     }
 
+    /// What a delivered creation asked for and the server lacks is not asked for any more.
+    ///
+    /// - Returns: The edits that were to bring it, and are over.
+    mutating func withdrawFollowUp(of creation: OutboxEntry) throws(SQLiteFailure) -> [Int64] {
+        let item = creation.itemID
+        let before = try open(item).filter { $0.follows != nil && ($0.state == .queued || $0.state == .parked) }
+        try setUnverified(false, creation.id)
+        if try wish(item).words.contains(where: { $0.standing == .unverified }) {
+            try followUp(item)
+        } else {
+            for old in before { try move(old.id, from: old.state, to: .dropped, remark: "taken back") }
+        }
+        try refreshLocalEdit(item)
+        try advance(item)
+        let after = try open(item).map(\.id)
+        return before.map(\.id).filter { !after.contains($0) }
+    }
+
     /// The server has processed the item, as the copy has it now: its edits may go.
     mutating func settled(_ item: String) throws(SQLiteFailure) {
         try connection.cached(
@@ -124,10 +142,11 @@ extension OutboxWriter {
     /// - Parameters:
     ///   - seen: What is known of the server's fields besides the item's row.
     ///   - isProcessed: A page has just shown the item, and the server works on it no more.
+    ///   - isOfOldItem: A capture was delivered whose item was there before.
     /// - Returns: `title and tags follow as #3`. `nil` where nothing new follows.
     @discardableResult
     mutating func followUp(
-        _ item: String, seen: ItemEdit? = nil, isProcessed: Bool = false
+        _ item: String, seen: ItemEdit? = nil, isProcessed: Bool = false, isOfOldItem: Bool = false
     ) throws(SQLiteFailure) -> String? {
         let wish = try wish(item)
         let open = try open(item)
@@ -136,7 +155,9 @@ extension OutboxWriter {
         let isRowOld = isProcessed ? false : seen == nil ? try isPending(item) : try isUnsettled(item)
         if isRowOld {
             awaited.insert(item)
-            return nil
+            // What was there before is shown as waiting at once. What the server makes of it is not known yet.
+            guard isOfOldItem, old == nil, let seen else { return nil }
+            return try insertFollowUp(wish.lacking(in: seen), item, base: nil).map(\.remark)
         }
         // What is on its way comes back here with its answer.
         if let old, old.state == .sending || old.state == .unknown { return nil }
@@ -149,20 +170,24 @@ extension OutboxWriter {
         // Edits after it go along with it, but for a list of tags, which would take the place of what it adds.
         let staysTrue = old.map { old in !edits.contains { $0.id > old.id && $0.edit?.tags != nil } } ?? false
         if staysTrue, old?.edit == lacking.edit { return nil }
-        var entry: Int64?
-        if !lacking.isEmpty {
-            entry = try insert(
-                .edit, item: item, payload: .edit(lacking.edit), base: base(of: lacking.edit, old, edits, theirs),
-                dueAt: nil, follows: lacking.entries.max())
-        }
+        let made = try insertFollowUp(lacking, item, base: base(of: lacking.edit, old, edits, theirs))
         if let old {
-            let later = edits.filter { $0.id > old.id }
-            let replacement = entry ?? later.last?.id
+            let replacement = made?.entry ?? edits.last { $0.id > old.id }?.id
             try move(
                 old.id, from: old.state, to: .superseded, supersededBy: replacement,
                 remark: replacement == nil ? "not needed any more: the server has it" : nil)
         }
-        return entry.map { "\(lacking.edit.fieldNames) \(lacking.edit.isOneWord ? "follows" : "follow") as #\($0)" }
+        return made?.remark
+    }
+
+    private mutating func insertFollowUp(
+        _ lacking: Wish.FollowUp, _ item: String, base: ItemEdit?
+    ) throws(SQLiteFailure) -> (entry: Int64, remark: String)? {
+        guard !lacking.isEmpty else { return nil }
+        let edit = lacking.edit
+        let entry = try insert(
+            .edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: lacking.entries.max())
+        return (entry, "\(edit.fieldNames) \(edit.isOneWord ? "follows" : "follow") as #\(entry)")
     }
 
     /// What the fields are before the follow-up. What an earlier one was to replace stays so: a change made elsewhere since is a

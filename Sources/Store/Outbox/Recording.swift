@@ -96,11 +96,16 @@ extension OutboxWriter {
 
     /// A conflict is about some fields. An entry that does not set them is sent without those that do.
     private func outcome(for id: Int64, of record: WriteRecord) throws(SQLiteFailure) -> WriteOutcome {
-        guard !record.others.isEmpty, let theirs = record.outcome.theirs,
+        guard !record.others.isEmpty, case .parked(let reason) = record.outcome,
             case .edit(let own)? = try OutboxTask.own(id, connection)
         else { return record.outcome }
-        let theirsOfOwn = own.sameFields(of: theirs)
-        return theirsOfOwn.isEmpty ? .queued(.apart) : .parked(.conflict(theirs: theirsOfOwn))
+        switch reason {
+        case .conflict(let theirs):
+            let ofOwn = own.sameFields(of: theirs)
+            return ofOwn.isEmpty ? .queued(.apart) : .parked(.conflict(theirs: ofOwn))
+        case .tooManyTags: return own.tags == nil && own.tagChange.isEmpty ? .queued(.apart) : record.outcome
+        default: return record.outcome
+        }
     }
 
     /// The attempt that was begun with `sending`, or a new one for a lookup.
@@ -150,7 +155,7 @@ extension OutboxWriter {
                 guard let own = try OutboxTask.own(id, connection) else { continue }
                 try noteUnverified(id, own, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
             }
-            remark = try followUp(item, seen: delivery.there)
+            remark = try followUp(item, seen: delivery.there, isOfOldItem: delivery.there != nil)
         case .edit:
             write.fields = try applyEdit(item, record.payload, delivery)
             write.updatedAt = delivery.updatedAt

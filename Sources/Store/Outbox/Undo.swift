@@ -14,6 +14,8 @@ package struct UndoOutcome: Sendable, Equatable {
     package var kept: [OutboxEntry] = []
     /// Writes whose place they had taken, and that wait again; the first 50.
     package var revived: [Int64] = []
+    /// Edits that were to follow captures that were sent, and are not sent any more; the first 50.
+    package var withdrawn: [Int64] = []
 }
 
 extension Store {
@@ -58,6 +60,10 @@ extension OutboxWriter {
         outcome.taken = free.count
         outcome.entries = free.suffix(Store.named).reversed().map(\.entry)
         outcome.kept = tasks.filter { !group.contains($0.entry.id) }.suffix(Store.named).reversed().map(\.entry)
+        // Of an item that was there before.
+        for task in tasks where task.entry.state == .delivered && task.entry.kind.isCreation && task.entry.base != nil {
+            outcome.withdrawn += try withdrawFollowUp(of: task.entry).prefix(Store.named - outcome.withdrawn.count)
+        }
         guard let first = free.last?.entry.id else { return outcome }
         var replaced: [Int64: [Int64]] = [:]
         try connection.prepare("SELECT superseded_by, id FROM outbox WHERE superseded_by >= ? ORDER BY id")

@@ -61,6 +61,8 @@ package enum WriteOutcome: Sendable, Equatable {
         /// The server has this URL and does not say under which id.
         case thereUnderNoID
         case itemGone
+        /// With those that the server has by now, the item would have so many.
+        case tooManyTags(Int)
         /// The item was changed elsewhere since the edit was made. What the server has in the edited fields.
         case conflict(theirs: ItemEdit)
     }
@@ -138,6 +140,12 @@ extension WriteOutcome {
                 consequence: "Title, tags and remark are kept here; try again when the item was pulled.")
         case .parked(.itemGone):
             UserFacingError(.itemGone, "The item is no longer on the server.", consequence: "The edit is parked.")
+        case .parked(.tooManyTags(let count)):
+            UserFacingError(
+                .writeInvalid,
+                "With the tags that the server has by now, the item would have \(count); \(WriteLimits.tagCount) are allowed.",
+                consequence: "No tag was changed.",
+                recoverySuggestion: "Take a tag from it, and then run `prsnlctl retry-queue N`.")
         case .parked(.conflict):
             UserFacingError(
                 .editConflict, "The item was changed elsewhere: it is not what this copy had when the edit was made.",

@@ -81,6 +81,12 @@ struct OutboxLookup: Sendable {
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
         if !edit.tagChange.isEmpty { base?.tags = theirs.tags }
         let whole = edit.resolved(with: theirs.tags)
+        // The server would cut the list in silence. What only takes tags away is sent.
+        if !edit.tagChange.isEmpty, let count = whole.tags?.count,
+            count > max(WriteLimits.tagCount, theirs.tags?.count ?? 0)
+        {
+            return (.parked(.tooManyTags(count)), whole, theirs)
+        }
         let outcome = try await compare(whole, base, with: theirs, updatedAt: item.updatedAt, task)
         return (outcome, whole, theirs.fields(of: whole))
     }

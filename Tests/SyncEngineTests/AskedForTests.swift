@@ -1,0 +1,176 @@
+import DevServer
+import PRSNLCore
+import TestSupport
+import Testing
+
+@testable import Store
+@testable import SyncEngine
+
+/// What people ask for stays as they asked for it: undo, conflicts and refusals are about that, and not about what was sent.
+@Suite struct AskedForTests {
+    private let url = "https://example.org/a"
+
+    private func fixture(
+        _ configure: (inout DevServer.Configuration) -> Void = { _ in }
+    ) async throws -> (PullFixture, String) {
+        let fixture = try PullFixture(items: DevItem.generate(count: 3, seed: 1)) {
+            $0.settling = .onCommand
+            $0.quirks.patchFails = false
+            $0.quirks.capturesPerMinute = nil
+            configure(&$0)
+        }
+        let item = fixture.server.items()[0].id
+        fixture.server.edit(item) { ($0.title, $0.tags, $0.url) = ("Was", ["there"], "https://example.org/a") }
+        try await fixture.pull(full: true)
+        return (fixture, item)
+    }
+
+    private func settleAndPull(_ fixture: PullFixture) async throws {
+        fixture.server.settle()
+        for _ in 0..<3 {
+            fixture.time.advance(by: .seconds(60))
+            try await fixture.pull(full: true)
+        }
+    }
+
+    @Test func aConflictAboutOneFieldHoldsUpNoOther() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept([
+            .edit(item: item, ItemEdit(title: "Mine")), .edit(item: item, ItemEdit(summary: "S")),
+            .edit(item: item, ItemEdit(tagChange: TagChange(added: ["new"]))),
+        ])
+        fixture.server.edit(item) { $0.title = "Theirs" }
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.parked, .delivered, .delivered])
+        let there = try #require(fixture.server.item(item))
+        #expect(there.title == "Theirs" && there.summary == "S" && Set(there.tags) == ["there", "new"])
+        // What is asked for after that, by a person who has seen it, is sent, and the question is over.
+        try await fixture.pull(full: true)
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine after all")))
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Mine after all")
+        try fixture.expectSound()
+    }
+
+    /// The server says 422 to both together. Which one it means shows when each is sent alone.
+    @Test func aRefusedEditTakesNoOtherAlong() async throws {
+        let (fixture, item) = try await fixture()
+        let refusing = RequestMatcher { $0.method == "PATCH" && $0.body.contains("bad words") }
+        fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: refusing, times: .max)
+        try await fixture.accept([
+            .edit(item: item, ItemEdit(title: "bad words")), .edit(item: item, ItemEdit(summary: "S")),
+        ])
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.parked, .delivered])
+        #expect(fixture.server.item(item)?.summary == "S")
+        try fixture.expectSound()
+    }
+
+    @Test func aCreationThatIsRefusedWithItsEditIsSentAlone() async throws {
+        let (fixture, _) = try await fixture()
+        let refusing = RequestMatcher { $0.body.contains("bad words") }
+        fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: refusing, times: .max)
+        let note = try await fixture.accept(.note("Some text"))
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "bad words")))
+        try await fixture.pull()
+        try await settleAndPull(fixture)
+        #expect(fixture.server.items().count { $0.content == "Some text" } == 1)
+        #expect(try fixture.states() == [.delivered, .parked])
+        try fixture.expectSound()
+    }
+
+    @Test func whatIsUndoneBeforeItWasSentLeavesTheOthers() async throws {
+        let (fixture, _) = try await fixture()
+        let note = try await fixture.accept(.note("Some text", tags: ["a"]))
+        for title in ["First", "Second"] {
+            fixture.time.advance(by: .seconds(1))
+            try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: title)))
+        }
+        let now = fixture.time.now
+        let undone = try await fixture.withEngine { _, store in try await store.undo(now: now) }
+        #expect(undone.entries.map(\.id) == [3])
+        #expect(try fixture.shown().contains("First (creation)"))
+        try await fixture.pull()
+        #expect(fixture.server.captures.map(\.title) == ["First"])
+        #expect(try fixture.states() == [.delivered, .delivered, .dropped])
+        try fixture.expectSound()
+    }
+
+    @Test func aCommandOfSeveralTransactionsIsTakenBackAsAWhole() async throws {
+        let (fixture, _) = try await fixture()
+        let now = fixture.time.now
+        let command = RequestKey.make(at: now)
+        try await fixture.withEngine { _, store in
+            _ = try await store.accept([WriteDraft.note("Before")], now: now)
+            for part in 0..<3 {
+                let writes = (0..<4).map { WriteRequest(.note("Note \(part) \($0)")) }
+                _ = try await store.accept(writes, command: command, now: now.advanced(by: .seconds(part)))
+            }
+            let outcome = try await store.undo(now: now)
+            #expect(outcome.taken == 12 && outcome.count == 12)
+        }
+        #expect(try fixture.query("SELECT waiting FROM copy") == "1")
+    }
+
+    /// A capture of a known URL was delivered, and what it says besides waits.
+    @Test func undoOfACaptureWithdrawsWhatWasToFollow() async throws {
+        let (fixture, item) = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept(.url(url, title: "By mistake", tags: ["wrong"]))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.delivered, .queued])
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            let outcome = try await store.undo(now: now)
+            #expect(outcome.kept.map(\.id) == [1] && outcome.withdrawn == [2])
+        }
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Was")
+        #expect(fixture.server.item(item)?.tags == ["there"])
+        try fixture.expectSound()
+    }
+
+    /// The server still works on the item when its URL is captured again.
+    @Test func whatIsToFollowIsShownAsWaitingAtOnce() async throws {
+        let (fixture, _) = try await fixture()
+        try await fixture.accept(.url("https://example.org/new"))
+        try await fixture.pull()
+        try await fixture.accept(.url("https://example.org/new", title: "Mine", tags: ["a"], note: "Read it"))
+        try await fixture.pull()
+        #expect(try fixture.query("SELECT waiting FROM copy") == "1")
+        #expect(try fixture.states() == [.delivered, .delivered, .queued])
+        try await settleAndPull(fixture)
+        let there = try #require(fixture.server.items().first { $0.url == "https://example.org/new" })
+        #expect(there.title == "Mine" && there.tags == ["a"] && there.summary == "Read it")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+        try fixture.expectSound()
+    }
+
+    /// Another client has filled the item since: the server would cut the list, and say nothing.
+    @Test func tagsThatAreTooManyByNowAreAskedAbout() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept([
+            .edit(item: item, ItemEdit(tagChange: TagChange(added: ["mine"]))),
+            .edit(item: item, ItemEdit(title: "New")),
+        ])
+        let full = (1...20).map { "tag\($0)" }
+        fixture.server.edit(item) { $0.tags = full }
+        try await fixture.carryAll()
+        #expect(try fixture.outbox() == ["#1 edit parked write_invalid", "#2 edit delivered"])
+        #expect(fixture.server.item(item)?.tags == full && fixture.server.item(item)?.title == "New")
+        // What only takes away is sent.
+        try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(removed: ["tag1"]))))
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.tags.count == 19)
+        try fixture.expectSound()
+    }
+
+    /// What a change of tags was applied to is kept with it, so that its reversal gives back what was there.
+    @Test func aChangeOfTagsKnowsWhatWasThere() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(
+            .edit(item: item, ItemEdit(tagChange: TagChange(added: ["there"], removed: ["inbox"]))))
+        let entry = try StoreReader(path: fixture.path).outboxEntry(1).entry
+        #expect(entry.base == ItemEdit(tags: ["there"]))
+    }
+}
