@@ -122,15 +122,12 @@ extension OutboxWriter {
         if let creation = open.first, creation.kind.isCreation, creation.state == .parked, creation.isUnsent,
             edit.goesAlong(with: creation.kind)
         {
-            try unpark(creation.id, to: .queued, manual: nil)
+            try unpark(creation.id, to: .queued, manual: nil, isCreation: true)
         }
         // One that waits only to be compared again goes along with it.
-        try connection.cached(
-            """
-            UPDATE outbox SET next_attempt_at = NULL WHERE item_id = ? AND state = 'queued' AND kind = 'edit'
-                AND maybe_applied IS 1 AND error_code IS NULL AND awaits_item = 0
-            """
-        ).bind(item).run()
+        for other in open where other.kind == .edit && other.state == .queued && other.maybeApplied {
+            try change(other.id) { if $0.errorCode == nil, !$0.awaitsItem { $0.dueAt = nil } }
+        }
         try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)

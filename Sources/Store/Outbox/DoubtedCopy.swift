@@ -53,24 +53,24 @@ extension Store {
                 reachable: try connection.double("SELECT reachable_seconds FROM copy"))
             let queued = try connection.prepare(
                 """
-                SELECT id, item_id, state FROM outbox WHERE state IN ('queued', 'unknown') AND next_attempt_at IS NOT NULL
+                SELECT id, item_id, kind IN ('capture', 'note') FROM outbox
+                WHERE state IN ('queued', 'unknown') AND (next_attempt_at IS NOT NULL OR kind = 'edit' AND NOT EXISTS
+                    (SELECT 1 FROM outbox AS made WHERE made.item_id = outbox.item_id AND made.ended_at IS NULL
+                        AND made.kind IN ('capture', 'note')))
                 ORDER BY id
                 """
-            ).all { row -> (id: Int64, item: String, state: OutboxEntry.State) in
-                (row.int64(0), row.text(1) ?? "", row.text(2) == "unknown" ? .unknown : .queued)
+            ).all { row in (id: row.int64(0), item: row.text(1) ?? "", isCreation: row.int(2) == 1) }
+            try writer.change(each: try connection.prepare("SELECT id FROM outbox WHERE is_unverified IS 1")) {
+                $0.isUnverified = false
             }
-            try connection.execute("UPDATE outbox SET is_unverified = 0 WHERE is_unverified IS 1")
             guard !queued.isEmpty else { return }
             let evidence = try newestKnown(connection).json
             for entry in queued {
-                try writer.move(entry.id, from: entry.state, to: .parked)
-                try connection.prepare(
-                    """
-                    UPDATE outbox SET maybe_applied = 1, awaits_item = 0, error_code = ?2, error_message = ?3,
-                        evidence = CASE WHEN kind IN ('capture', 'note') THEN coalesce(evidence, ?4) END
-                    WHERE id = ?1
-                    """
-                ).bind(Int(entry.id)).bind(restored.code.rawValue).bind(restored.message).bind(evidence).run()
+                try writer.change(entry.id) { standing in
+                    (standing.state, standing.isMaybeApplied) = (.parked, true)
+                    standing.evidence = entry.isCreation ? standing.evidence ?? evidence : nil
+                    standing.setError(restored.code.rawValue, restored.message)
+                }
                 try writer.refreshLocalEdit(entry.item)
             }
             try writer.deltas.save(connection)

@@ -38,7 +38,7 @@ extension OutboxWriter {
     /// - Parameters:
     ///   - there: of a creation whose item was there before: what the server had in its fields.
     ///   - isMaking: Of an edit that went along with the creation of its item.
-    func noteUnverified(
+    mutating func noteUnverified(
         _ entry: Int64, _ payload: OutboxEntry.Payload, there: ItemEdit?, item: String, isMaking: Bool = false
     ) throws(SQLiteFailure) {
         var isUnverified = false
@@ -57,13 +57,11 @@ extension OutboxWriter {
         }
         if isUnverified { try setUnverified(true, entry) }
         guard let there else { return }
-        try connection.cached("UPDATE outbox SET base = ?2 WHERE id = ?1").bind(Int(entry)).bind(there.fields.json)
-            .run()
+        try change(entry) { $0.base = there.fields.json }
     }
 
-    private func setUnverified(_ isUnverified: Bool, _ entry: Int64) throws(SQLiteFailure) {
-        try connection.cached("UPDATE outbox SET is_unverified = ?2 WHERE id = ?1").bind(Int(entry))
-            .bind(isUnverified ? 1 : 0).run()
+    private mutating func setUnverified(_ isUnverified: Bool, _ entry: Int64) throws(SQLiteFailure) {
+        try change(entry) { $0.isUnverified = isUnverified }
     }
 
     /// What a delivered creation asked for and the server lacks is not asked for any more.
@@ -86,12 +84,9 @@ extension OutboxWriter {
 
     /// The server has processed the item, as the copy has it now: its edits may go.
     mutating func settled(_ item: String) throws(SQLiteFailure) {
-        try connection.cached(
-            """
-            UPDATE outbox SET awaits_item = 0, next_attempt_at = NULL
-            WHERE item_id = ? AND ended_at IS NULL AND awaits_item = 1 AND state = 'queued'
-            """
-        ).bind(item).run()
+        for entry in try open(item) where entry.state == .queued {
+            try change(entry.id) { if $0.awaitsItem { ($0.dueAt, $0.awaitsItem) = (nil, false) } }
+        }
         try followUp(item, isProcessed: true)
         try refreshLocalEdit(item)
         try advance(item)
@@ -225,30 +220,34 @@ extension OutboxWriter {
     }
 
     /// Releases are in use that fail at every edit: one follow-up is tried now and then, for all of them.
-    func holdFollowUps(
+    mutating func holdFollowUps(
         until at: Timestamp, after record: WriteRecord, failures: Int
     ) throws(SQLiteFailure) {
-        try connection.cached(
-            """
-            UPDATE outbox SET next_attempt_at = max(next_attempt_at, ?2), failures = max(failures, ?3), error_code = ?4,
-                error_message = ?5
-            WHERE follows IS NOT NULL AND ended_at IS NULL AND state = 'queued' AND awaits_item = 0
-                AND next_attempt_at IS NOT NULL AND id != ?1
-            """
-        ).bind(Int(record.entry)).bind(at).bind(failures).bind(record.error?.code.rawValue)
-            .bind(record.error?.message).run()
+        let others = try connection.cached(
+            "SELECT id FROM outbox WHERE \(Self.isTimedFollowUp) AND id != ?"
+        ).bind(Int(record.entry))
+        try change(each: others) { other in
+            other.dueAt = max(other.dueAt ?? at, at)
+            other.failures = max(other.failures, failures)
+            other.setError(record.error?.code.rawValue, record.error?.message)
+        }
     }
 
     /// The server takes edits: all follow-ups may go.
-    func releaseFollowUps() throws(SQLiteFailure) {
-        try connection.cached(
-            """
-            UPDATE outbox SET next_attempt_at = ?1, failures = 0, error_code = NULL, error_message = NULL
-            WHERE follows IS NOT NULL AND ended_at IS NULL AND state = 'queued' AND awaits_item = 0 AND failures > 0
-                AND next_attempt_at > ?1
-            """
-        ).bind(now).run()
+    mutating func releaseFollowUps() throws(SQLiteFailure) {
+        let now = now
+        let held = try connection.cached(
+            "SELECT id FROM outbox WHERE \(Self.isTimedFollowUp) AND failures > 0 AND next_attempt_at > ?"
+        ).bind(now)
+        try change(each: held) { held in
+            (held.dueAt, held.failures) = (now, 0)
+            held.setError(nil, nil)
+        }
     }
+
+    private static let isTimedFollowUp = """
+        follows IS NOT NULL AND ended_at IS NULL AND state = 'queued' AND awaits_item = 0 AND next_attempt_at IS NOT NULL
+        """
 }
 
 extension ItemEdit {

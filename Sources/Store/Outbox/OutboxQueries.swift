@@ -88,15 +88,16 @@ extension Store {
 
     /// The base of an edit that was made before the server had processed the item. Until then its fields are not yet what the
     /// server makes of them.
-    package func setBase(_ base: ItemEdit, of id: Int64) throws(UserFacingError) {
-        try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.prepare(
+    package func setBase(_ base: ItemEdit, of id: Int64, now: Timestamp) throws(UserFacingError) {
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            let settled = try writer.connection.prepare(
                 """
-                UPDATE outbox SET base = ? WHERE id = ? AND base IS NULL
+                SELECT id FROM outbox WHERE id = ? AND base IS NULL
                     AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = outbox.item_id AND status = 'pending')
                     AND NOT EXISTS (SELECT 1 FROM local_item WHERE local_item.id = outbox.item_id)
                 """
-            ).bind(base.fields.json).bind(Int(id)).run()
+            ).bind(Int(id))
+            try writer.change(each: settled) { $0.base = base.fields.json }
         }
     }
 
@@ -174,9 +175,10 @@ extension Store {
 
     /// Takes an item that was made here, delivered, and never seen in a pull out of the timeline: the server has it no more.
     package func forgetCreation(_ id: String, now: Timestamp) throws(UserFacingError) {
-        try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id).run()
-            try Self.releaseEdits(of: id, connection, now: now)
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            try writer.connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id)
+                .run()
+            try writer.releaseEdits(of: id)
         }
     }
 

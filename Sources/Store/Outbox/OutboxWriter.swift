@@ -56,7 +56,7 @@ extension Store {
 
 /// The outbox inside one transaction: the moves of entries, the counters, and what waiting writes make of the items.
 ///
-/// Every move names the state that it leaves in its UPDATE. One that changes no row is a defect, and rolls back.
+/// Every move names the state that it leaves.
 struct OutboxWriter {
     let connection: Connection
     let statements: ItemStatements?
@@ -134,29 +134,6 @@ struct OutboxWriter {
 
     // MARK: Moves
 
-    /// Ends an entry, or parks it, without more ado.
-    mutating func move(
-        _ id: Int64, from: OutboxEntry.State, to state: OutboxEntry.State, supersededBy: Int64? = nil,
-        remark: String? = nil
-    ) throws(SQLiteFailure) {
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = ?3, ended_at = ?4, next_attempt_at = NULL, superseded_by = ?5,
-                superseded_from = iif(?3 = 'superseded', state, NULL), awaits_item = 0, remark = coalesce(?6, remark)
-            WHERE id = ?1 AND state = ?2
-            """
-        ).bind(Int(id)).bind(from.rawValue).bind(state.rawValue).bind(state == .parked ? nil : now)
-            .bind(supersededBy.map(Int.init)).bind(remark).run()
-        guard changed == 1 else { throw stale("#\(id) is not \(from.rawValue)") }
-        count(from: from, to: state)
-    }
-
-    mutating func count(from: OutboxEntry.State, to: OutboxEntry.State) {
-        deltas.waiting += (to.isWaiting ? 1 : 0) - (from.isWaiting ? 1 : 0)
-        deltas.unknown += (to == .unknown ? 1 : 0) - (from == .unknown ? 1 : 0)
-        deltas.parked += (to == .parked ? 1 : 0) - (from == .parked ? 1 : 0)
-    }
-
     /// Gives the entry of an item that is sent next its time, and takes it from the others: they go along with it, or after it.
     ///
     /// An edit waits until the server has processed the item, because processing would overwrite it.
@@ -209,9 +186,15 @@ struct OutboxWriter {
         return rows.first { $0.state == .queued }
     }
 
-    private func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws(SQLiteFailure) {
-        try connection.cached("UPDATE outbox SET next_attempt_at = ?2, awaits_item = ?3 WHERE id = ?1")
-            .bind(Int(id)).bind(time).bind(awaitsItem ? 1 : 0).run()
+    private mutating func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws(SQLiteFailure) {
+        try change(id) { ($0.dueAt, $0.awaitsItem) = (time, awaitsItem) }
+    }
+
+    /// Nothing will be processed any more of an item that is gone: the server's answer to the edits that await it decides.
+    mutating func releaseEdits(of item: String) throws(SQLiteFailure) {
+        for entry in try open(item) where entry.state == .queued {
+            try change(entry.id) { [now] in if $0.awaitsItem { ($0.dueAt, $0.awaitsItem) = (now, false) } }
+        }
     }
 
     func stale(_ what: String) -> SQLiteFailure {

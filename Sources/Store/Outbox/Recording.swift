@@ -60,8 +60,8 @@ extension OutboxWriter {
 
     /// A send that never reached the server, or that it refused for now, is not counted as an attempt. One that was not even
     /// begun leaves no trace.
-    private func uncount(_ id: Int64, _ record: WriteRecord) throws(SQLiteFailure) {
-        try connection.cached("UPDATE outbox SET attempts = attempts - 1 WHERE id = ?").bind(Int(id)).run()
+    private mutating func uncount(_ id: Int64, _ record: WriteRecord) throws(SQLiteFailure) {
+        try change(id) { $0.attempts -= 1 }
         guard case .queued(.stopped) = record.outcome else { return }
         try connection.cached(
             """
@@ -76,22 +76,19 @@ extension OutboxWriter {
         // An undecidable one is kept with the evidence, so that a person can have it looked for again. A request without an answer may
         // be applied later, also where a lookup has not seen it yet: only creations are looked for twice.
         let isDoubted = outcome.isUnknown || outcome.isSettling || record.isUndecidable
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = ?3, next_attempt_at = ?4, failures = iif(?3 = 'parked', 0, failures + ?5),
-                maybe_applied = ?6 OR (maybe_applied AND ?7), evidence = iif(?6, evidence, NULL), theirs = ?8, remark = ?9, error_code = ?10, error_message = ?11, undecided_since = ?12,
-                undecided_here = ?14, failed_looks = ?13, by_hand = CASE WHEN ?3 = 'parked' THEN NULL ELSE by_hand END
-            WHERE id = ?1 AND state = ?2
-            """
-        ).bind(Int(id)).bind(record.from.rawValue).bind(outcome.state.rawValue)
-            .bind(id == record.entry && !outcome.isParked ? record.dueAt : nil).bind(outcome.isFailure ? 1 : 0)
-            .bind(isDoubted ? 1 : 0).bind(kind.isCreation ? 0 : 1).bind(outcome.theirs?.fields.json)
-            .bind(outcome.remark).bind(outcome == record.outcome ? record.error?.code.rawValue : nil)
-            .bind(outcome == record.outcome ? record.error?.message : nil)
-            .bind(outcome.undecidedSince?.server.written).bind(outcome.failedLookups).bind(outcome.undecidedSince?.here)
-            .run()
-        guard changed == 1 else { throw stale("#\(id) is not \(record.from.rawValue)") }
-        count(from: record.from, to: outcome.state)
+        let error = outcome == record.outcome ? record.error : nil
+        try change(id, from: record.from) { standing in
+            standing.state = outcome.state
+            standing.dueAt = id == record.entry ? record.dueAt : nil
+            if outcome.isFailure { standing.failures += 1 }
+            standing.isMaybeApplied = isDoubted || standing.isMaybeApplied && !kind.isCreation
+            if !isDoubted { standing.evidence = nil }
+            (standing.theirs, standing.remark) = (outcome.theirs?.fields.json, outcome.remark)
+            standing.setError(error?.code.rawValue, error?.message)
+            standing.undecidedSince = outcome.undecidedSince?.server.written
+            standing.undecidedHere = outcome.undecidedSince?.here
+            standing.failedLookups = outcome.failedLookups
+        }
     }
 
     /// A conflict is about some fields. An entry that does not set them is sent without those that do.
@@ -172,7 +169,7 @@ extension OutboxWriter {
         }
         if let remark {
             let words = [record.outcome.remark, remark].compactMap(\.self).joined(separator: "; ")
-            try connection.cached("UPDATE outbox SET remark = ?2 WHERE id = ?1").bind(Int(entry.id)).bind(words).run()
+            try change(entry.id) { $0.remark = words }
         }
         try refreshLocalEdit(item)
         try advance(item)
@@ -180,15 +177,11 @@ extension OutboxWriter {
     }
 
     private mutating func end(_ id: Int64, _ record: WriteRecord, item: String) throws(SQLiteFailure) {
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = 'delivered', ended_at = ?3, next_attempt_at = NULL, item_id = ?4, remark = ?5,
-                error_code = NULL, error_message = NULL, maybe_applied = 0, evidence = NULL, theirs = NULL
-            WHERE id = ?1 AND state = ?2
-            """
-        ).bind(Int(id)).bind(record.from.rawValue).bind(now).bind(item).bind(record.outcome.remark).run()
-        guard changed == 1 else { throw stale("#\(id) is not \(record.from.rawValue)") }
-        count(from: record.from, to: .delivered)
+        try change(id, from: record.from) { standing in
+            (standing.state, standing.itemID, standing.remark) = (.delivered, item, record.outcome.remark)
+            (standing.isMaybeApplied, standing.evidence, standing.theirs) = (false, nil, nil)
+            standing.setError(nil, nil)
+        }
     }
 
     /// A person has deleted what was just captured, and it was on the server before: that item was not meant. The capture keeps
@@ -200,8 +193,7 @@ extension OutboxWriter {
             deletion.id, from: .queued, to: .superseded,
             remark: Deletion.ofNone
                 + (item.map { "; to delete that item: prsnlctl delete \($0)" } ?? ""))
-        try connection.cached("UPDATE outbox SET item_id = ?2 WHERE id = ?1").bind(Int(capture.id)).bind(capture.itemID)
-            .run()
+        try change(capture.id) { $0.itemID = capture.itemID }
         return true
     }
 
@@ -235,8 +227,7 @@ extension OutboxWriter {
             try parkOrphans(of: entry.itemID)
             return try removeLocalItem(entry: entry.id)
         }
-        try connection.cached("UPDATE outbox SET item_id = ?2 WHERE item_id = ?1 AND ended_at IS NULL")
-            .bind(entry.itemID).bind(serverID).run()
+        for waiting in try open(entry.itemID) { try change(waiting.id) { $0.itemID = serverID } }
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
         try connection.cached("DELETE FROM held_item WHERE item_id = ?").bind(serverID).run()
         try giveWayToDeletion(serverID)
@@ -282,13 +273,15 @@ extension OutboxWriter {
     }
 
     /// A URL that the server refused because the item was still to be deleted may go now.
-    private func releaseCaptures() throws(SQLiteFailure) {
-        try connection.cached(
+    private mutating func releaseCaptures() throws(SQLiteFailure) {
+        let now = now
+        let refused = try connection.cached(
             """
-            UPDATE outbox SET next_attempt_at = ?1, failures = 0
+            SELECT id FROM outbox
             WHERE state = 'queued' AND kind = 'capture' AND error_code = 'conflict' AND next_attempt_at > ?1
             """
-        ).bind(now).run()
+        ).bind(now)
+        try change(each: refused) { ($0.dueAt, $0.failures) = (now, 0) }
     }
 
     private mutating func deleteMissing(_ item: String) throws(SQLiteFailure) {
@@ -301,8 +294,9 @@ extension OutboxWriter {
         deltas.live -= buried
         deltas.deleted += buried
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()
-        try connection.cached("UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND is_unverified IS 1")
-            .bind(item).run()
+        try change(
+            each: try connection.cached("SELECT id FROM outbox WHERE item_id = ? AND is_unverified IS 1").bind(item)
+        ) { $0.isUnverified = false }
     }
 
     /// Shows the items that were held back because they could have been this creation.

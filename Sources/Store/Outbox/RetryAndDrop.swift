@@ -144,7 +144,7 @@ extension OutboxWriter {
             """
             SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
                 WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at) AS last_request_at, error_code,
-                maybe_applied, last_attempt_at, awaits_item,
+                maybe_applied, last_attempt_at, awaits_item, kind IN ('capture', 'note') AS is_creation,
                 kind = 'delete' AND EXISTS (SELECT 1 FROM outbox AS made WHERE made.item_id = outbox.item_id
                     AND made.kind = 'capture' AND made.state = 'delivered' AND made.base IS NOT NULL
                     AND made.ended_at >= outbox.accepted_at) AS is_captured_since
@@ -169,13 +169,7 @@ extension OutboxWriter {
             if nextAttempt <= now { return .isDue }
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
-            try connection.cached(
-                """
-                UPDATE outbox SET next_attempt_at = ?2, failures = 0, failed_looks = 0, awaits_item = 0
-                WHERE id = ?1 AND state = ?3
-                """
-            )
-            .bind(Int(id)).bind(now).bind(state.rawValue).run()
+            try change(id) { [now] in ($0.dueAt, $0.failures, $0.failedLookups, $0.awaitsItem) = (now, 0, 0, false) }
         case .parked:
             guard isNamed || parked else { return .isParked }
             // A capture of the URL became a part of the item after its deletion was asked for. That was not asked for of both.
@@ -187,7 +181,8 @@ extension OutboxWriter {
             let isLookedFor = row.int("maybe_applied") == 1 && (!isNamed || code == ErrorCode.databaseRestored.rawValue)
             try unpark(
                 id, to: isLookedFor ? .unknown : .queued,
-                manual: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry)
+                manual: isNamed && code == ErrorCode.editConflict.rawValue ? .overwrite : .retry,
+                isCreation: row.int("is_creation") == 1)
             try advance(item)
             try refreshLocalEdit(item)
         }
@@ -195,18 +190,15 @@ extension OutboxWriter {
     }
 
     mutating func unpark(
-        _ id: Int64, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision?
+        _ id: Int64, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision?, isCreation: Bool
     ) throws(SQLiteFailure) {
-        let changed = try connection.cached(
-            """
-            UPDATE outbox SET state = ?2, failures = 0, by_hand = ?3,
-                maybe_applied = iif(kind = 'delete', maybe_applied, ?4),
-                next_attempt_at = CASE WHEN ?2 = 'unknown' THEN ?5 END, error_code = NULL, error_message = NULL
-            WHERE id = ?1 AND state = 'parked'
-            """
-        ).bind(Int(id)).bind(state.rawValue).bind(manual?.rawValue).bind(state == .unknown ? 1 : 0).bind(now).run()
-        guard changed == 1 else { throw stale("#\(id) is not parked") }
-        count(from: .parked, to: state)
+        try change(id, from: .parked) { [now] standing in
+            (standing.state, standing.manual, standing.failures) = (state, manual, 0)
+            standing.setError(nil, nil)
+            standing.dueAt = state == .unknown ? now : nil
+            // What is looked for was sent, and so was an edit that has no answer.
+            if isCreation { standing.isMaybeApplied = state == .unknown }
+        }
     }
 
     /// What is queued behind a creation, in its order.
@@ -240,9 +232,10 @@ extension OutboxWriter {
         try move(id, from: state, to: .dropped)
         // The server's values are to stand: what was asked for before does not follow either.
         if isFollowUp || kind == .edit && state == .parked {
-            try connection.cached(
-                "UPDATE outbox SET is_unverified = 0 WHERE item_id = ? AND id < ? AND is_unverified IS 1"
-            ).bind(item).bind(Int(id)).run()
+            let earlier = try connection.cached(
+                "SELECT id FROM outbox WHERE item_id = ? AND id < ? AND is_unverified IS 1"
+            ).bind(item).bind(Int(id))
+            try change(each: earlier) { $0.isUnverified = false }
         }
         if kind.isCreation {
             try removeLocalItem(entry: id)

@@ -108,14 +108,11 @@ extension OutboxWriter {
             .bind(Int(id)).hasRow()
         { return false }
         for id in task.covered {
-            let changed = try connection.cached(
-                """
-                UPDATE outbox SET state = 'sending', next_attempt_at = NULL, attempts = attempts + 1, last_attempt_at = ?2,
-                    evidence = ?3, error_code = NULL, error_message = NULL
-                WHERE id = ?1 AND state = 'queued'
-                """
-            ).bind(Int(id)).bind(now).bind(evidence?.json).run()
-            guard changed == 1 else { return false }
+            try change(id, from: .queued) { [now] standing in
+                (standing.state, standing.lastAttemptAt, standing.evidence) = (.sending, now, evidence?.json)
+                standing.attempts += 1
+                standing.setError(nil, nil)
+            }
             // What was sent is noted where the entry alone does not say it.
             let sent = id == task.entry.id && (task.entry.kind == .edit || !task.others.isEmpty)
             try connection.cached(
@@ -218,10 +215,11 @@ extension Store {
         let patience = now.advanced(by: OutboxWriter.settlingPatience)
         let isAhead = "SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1"
         guard try hasRow(isAhead, limit, now, patience) else { return }
-        try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.prepare(
-                "UPDATE outbox SET next_attempt_at = ?2 WHERE next_attempt_at IS NOT NULL AND (\(condition))"
-            ).bind(limit).bind(now).bind(patience).run()
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            let ahead = try writer.connection.prepare(
+                "SELECT id FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition))"
+            ).bind(limit).bind(now).bind(patience)
+            try writer.change(each: ahead) { $0.dueAt = now }
         }
     }
 
@@ -238,10 +236,9 @@ extension Store {
             }
         }
         guard !tried.isEmpty else { return }
-        try writeOutbox { connection throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
             for entry in tried {
-                try connection.cached("UPDATE outbox SET last_attempt_at = ?2, next_attempt_at = ?3 WHERE id = ?1")
-                    .bind(Int(entry.id)).bind(now).bind(now.advanced(by: entry.wait)).run()
+                try writer.change(entry.id) { ($0.lastAttemptAt, $0.dueAt) = (now, now.advanced(by: entry.wait)) }
             }
         }
     }
@@ -254,9 +251,8 @@ extension Store {
             try writer(connection, now: now).isUnsettled(entry.itemID)
         }
         guard isUnsettled else { return false }
-        try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.cached("UPDATE outbox SET next_attempt_at = ?2 WHERE id = ?1 AND state = 'queued'")
-                .bind(Int(entry.id)).bind(now.advanced(by: .seconds(300))).run()
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            try writer.change(entry.id) { if $0.state == .queued { $0.dueAt = now.advanced(by: .seconds(300)) } }
         }
         return true
     }
@@ -270,9 +266,10 @@ extension Store {
             """
         let before = now.advanced(by: .seconds(-60))
         guard try hasRow("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1", now, before) else { return }
-        try writeOutbox { connection throws(SQLiteFailure) in
-            try connection.prepare("UPDATE outbox SET next_attempt_at = ?1 WHERE \(condition)").bind(now).bind(before)
-                .run()
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            let failed = try writer.connection.prepare("SELECT id FROM outbox WHERE \(condition)").bind(now).bind(
+                before)
+            try writer.change(each: failed) { $0.dueAt = now }
         }
     }
 
@@ -296,15 +293,9 @@ extension Store {
             return (try times(waiting), try times(undecided))
         }
         guard !waiting.isEmpty || !undecided.isEmpty else { return }
-        try writeOutbox { connection throws(SQLiteFailure) in
-            for entry in undecided {
-                try connection.prepare("UPDATE outbox SET undecided_here = ? WHERE id = ?")
-                    .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
-            }
-            for entry in waiting {
-                try connection.prepare("UPDATE outbox SET next_attempt_at = ? WHERE id = ?")
-                    .bind(entry.at.advanced(by: step)).bind(Int(entry.id)).run()
-            }
+        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+            for entry in undecided { try writer.change(entry.id) { $0.undecidedHere = entry.at.advanced(by: step) } }
+            for entry in waiting { try writer.change(entry.id) { $0.dueAt = entry.at.advanced(by: step) } }
         }
     }
 }

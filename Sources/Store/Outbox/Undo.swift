@@ -84,14 +84,7 @@ extension OutboxWriter {
     }
 
     private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws(SQLiteFailure) {
-        try connection.cached(
-            """
-            UPDATE outbox SET state = 'dropped', ended_at = ?2, next_attempt_at = NULL, superseded_by = NULL,
-                superseded_from = NULL, remark = 'taken back', awaits_item = 0
-            WHERE id = ?1
-            """
-        ).bind(Int(entry.id)).bind(now).run()
-        count(from: entry.state, to: .dropped)
+        try change(entry.id) { ($0.state, $0.supersededBy, $0.remark) = (.dropped, nil, "taken back") }
         if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
         for id in old { try revive(id, item: entry.itemID) }
     }
@@ -101,24 +94,19 @@ extension OutboxWriter {
     /// - Parameter item: its item, which may have got another id since.
     mutating func revive(_ id: Int64, item: String) throws(SQLiteFailure) {
         let found = try connection.cached(
-            "SELECT superseded_from, kind, payload, accepted_at, attempts FROM outbox WHERE id = ? AND state = 'superseded'"
+            "SELECT kind, payload, accepted_at FROM outbox WHERE id = ? AND state = 'superseded'"
         ).bind(Int(id)).first { row in
-            // A person decides about one of which that was not noted down.
             (
-                row.text(0).flatMap(OutboxEntry.State.init) ?? (row.int(4) > 0 ? .parked : .queued),
-                row.text(1).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(2)) },
-                row.timestamp(3)
+                row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) },
+                row.timestamp(2)
             )
         }
-        guard let (state, payload, acceptedAt) = found else { return }
-        try connection.cached(
-            """
-            UPDATE outbox SET state = ?2, item_id = ?3, ended_at = NULL, superseded_by = NULL, remark = NULL,
-                superseded_from = NULL
-            WHERE id = ?1
-            """
-        ).bind(Int(id)).bind(state.rawValue).bind(item).run()
-        count(from: .superseded, to: state)
+        guard let (payload, acceptedAt) = found else { return }
+        try change(id) { standing in
+            // A person decides about one of which that was not noted down.
+            standing.state = standing.supersededFrom ?? (standing.attempts > 0 ? .parked : .queued)
+            (standing.itemID, standing.remark) = (item, nil)
+        }
         if case .create(let made)? = payload { try insertLocalItem(item, entry: id, made, at: acceptedAt) }
     }
 }

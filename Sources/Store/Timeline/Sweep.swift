@@ -55,11 +55,12 @@ extension Store {
                 WHERE id = ?1 AND missing_since IS NOT NULL AND deleted_at IS NULL
                 """)
             var deltas = CounterDeltas()
+            var writer = self.writer(connection, now: now)
             let written = inFlight.writtenSince(asOf)
             var buried: [String] = []
             for id in ids where written[ByteText(id)] == nil {
                 guard try bury.bind(id).bind(now).run() > 0 else { continue }
-                try Self.releaseEdits(of: id, connection, now: now)
+                try writer.releaseEdits(of: id)
                 buried.append(id)
             }
             try Self.noteGone(buried, at: now, connection)
@@ -85,20 +86,11 @@ extension Store {
             ).bind(id).bind(now).run()
             // Where the item has a row, this keeps its text (`WrittenHere`).
             try connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id).run()
-            try Self.releaseEdits(of: id, connection, now: now)
+            var writer = self.writer(connection, now: now)
+            try writer.releaseEdits(of: id)
             try Self.noteGone([id], at: now, connection)
             try deltas.save(connection)
         }
-    }
-
-    /// Nothing will be processed any more of an item that is gone: the server's answer to the edits that await it decides.
-    static func releaseEdits(of item: String, _ connection: Connection, now: Timestamp) throws(SQLiteFailure) {
-        try connection.cached(
-            """
-            UPDATE outbox SET awaits_item = 0, next_attempt_at = ?2
-            WHERE item_id = ?1 AND ended_at IS NULL AND awaits_item = 1 AND state = 'queued'
-            """
-        ).bind(item).bind(now).run()
     }
 
     package func purgeFormerTexts(replacedBefore limit: Timestamp) throws(UserFacingError) {

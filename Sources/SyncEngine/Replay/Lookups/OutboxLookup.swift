@@ -106,7 +106,8 @@ struct OutboxLookup: Sendable {
             return .delivered(delivery, remark: task.entry.attempts == 0 ? OutboxEntry.hadAlready : nil)
         case .send:
             if task.entry.base == nil {
-                try await SyncFailure.from(try await store.setBase(theirs.fields(of: edit), of: task.entry.id))
+                try await SyncFailure.from(
+                    try await store.setBase(theirs.fields(of: edit), of: task.entry.id, now: time.now()))
             }
             return .queued(.notApplied())
         case .conflict(let theirs): return .parked(.conflict(theirs: theirs))
