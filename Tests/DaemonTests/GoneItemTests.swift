@@ -63,6 +63,25 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    /// A person first says that the deletions are true.
+    @Test func aServerThatWasRestoredFromABackupGetsBackWhatItLost() async throws {
+        let (fixture, daemon) = try await fixture()
+        let backup = fixture.server.items()
+        let pages = (1...25).map { "https://example.org/page/\($0)\n" }.joined()
+        #expect(try await fixture.control("capture", "--stdin", "--wait", input: pages).exit == .status(0))
+        #expect(try await fixture.control("sync", "--wait").exit == .status(0))
+        fixture.server.restore(backup)
+        #expect(try await fixture.control("sync", "--full", "--wait").exit != .status(0))
+        let held = try await fixture.status()
+        #expect(held.copy.deletionsHeld == 25 && held.copy.gone == nil)
+        #expect(try await fixture.control("sync", "--accept-deletions", "--wait").exit == .status(0))
+        #expect(try await said(fixture).status.contains("25 items"))
+        #expect(try await fixture.control("restore", "--gone", "--wait").exit == .status(0))
+        #expect(fixture.server.items().count == backup.count + 25)
+        #expect(try await fixture.status().copy.gone == nil)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
     @Test func whatWasTakenNoteOfStaysSo() async throws {
         let (fixture, daemon) = try await fixture()
         let first = try await lose(2, of: fixture)
