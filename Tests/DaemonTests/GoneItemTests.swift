@@ -49,6 +49,18 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    @Test func aRestorationThatIsTakenBackLeavesItNamed() async throws {
+        let (fixture, daemon) = try await fixture()
+        let id = try await lose(1, of: fixture)[0]
+        #expect(try await daemon.terminate() == .status(0))
+        for _ in 0..<2 {
+            #expect(try await fixture.control("restore", id).exit == .status(0))
+            #expect(try await !said(fixture).status.contains("restore"))
+            #expect(try await fixture.control("undo").exit == .status(0))
+            #expect(try await said(fixture).status.contains(" restore \(id)`"))
+        }
+    }
+
     @Test func manyAreOneLineWithOneCommand() async throws {
         let (fixture, daemon) = try await fixture()
         _ = try await lose(3, of: fixture)
