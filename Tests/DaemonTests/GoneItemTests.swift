@@ -106,18 +106,27 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
-    @Test func whatWasDeletedFromHereIsNotNamed() async throws {
+    /// Also where it was sent, came to nothing as far as anyone knows, and was given up.
+    @Test(arguments: [true, false])
+    func whatWasDeletedFromHereIsNotNamed(isLost: Bool) async throws {
         let (fixture, daemon) = try await fixture()
-        let page = "https://example.org/page"
-        #expect(try await fixture.control("capture", page, "--wait").exit == .status(0))
+        #expect(try await fixture.control("capture", "https://example.org/page", "--wait").exit == .status(0))
         #expect(try await fixture.control("sync", "--wait").exit == .status(0))
         let id = try #require(fixture.server.captures.first).id
-        // The first answer is lost, and the item is gone when it is looked for.
-        fixture.server.script(.closeAfterApplying, on: RequestMatcher { $0.method == "DELETE" })
-        #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
+        fixture.server.script(
+            isLost ? .closeAfterApplying : .answer(status: 500, body: "{}"),
+            on: RequestMatcher { $0.method == "DELETE" })
+        _ = try await fixture.control("delete", id, isLost ? "--wait" : "--wait=1s")
+        if !isLost {
+            try await eventually("the deletion that is given up") {
+                try await fixture.control("queue", "drop", "--yes", "2").exit == .status(0)
+            }
+            fixture.server.delete(id)
+        }
         #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
         let named = try await said(fixture)
-        #expect(!named.status.contains("delivered") && !named.errors.contains("capture_gone"), "\(named)")
+        #expect(named.status.contains("1 deleted") && !named.status.contains("delivered"), "\(named)")
+        #expect(!named.errors.contains("capture_gone"), "\(named)")
         #expect(try await daemon.terminate() == .status(0))
     }
 }
