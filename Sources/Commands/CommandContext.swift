@@ -22,6 +22,8 @@ struct CommandContext: Sendable {
     let mayMakeFile: Bool
     /// The daemon that is meant.
     let unit: ServiceUnit
+    /// The command may queue writes.
+    let mayWrite: Bool
     /// Root has given the command, and it runs as the owner of the copy.
     var hasGivenUpRoot = false
 
@@ -35,7 +37,9 @@ struct CommandContext: Sendable {
                 ClientPaths(
                     controlSocket: environment.absolute(socket), database: RealPath.of(environment.absolute(database))),
                 isFileGiven: false, file: try Self.configurationFile(arguments), onlyOwn: false,
-                ServiceUnit(DefaultPaths.kind(ofUnit: "prsnld"), options: Self.options(arguments)), arguments,
+                ServiceUnit(
+                    DefaultPaths.kind(ofUnit: "prsnld"), options: Self.options(arguments),
+                    rootAccess: Self.rootAccess(environment)), arguments,
                 environment)
             return
         }
@@ -61,7 +65,9 @@ struct CommandContext: Sendable {
         paths.database = RealPath.of(paths.database)
         self.init(
             paths, isFileGiven: database != nil && socket == nil, file: file, onlyOwn: Self.isForThemselves(arguments),
-            ServiceUnit(Self.kind(loaded, given: file), options: Self.options(arguments)), arguments, environment)
+            ServiceUnit(
+                Self.kind(loaded, given: file), options: Self.options(arguments),
+                rootAccess: Self.rootAccess(environment)), arguments, environment)
     }
 
     private init(
@@ -69,6 +75,8 @@ struct CommandContext: Sendable {
         _ arguments: ParsedArguments, _ environment: ProcessEnvironment
     ) {
         self.onlyOwn = onlyOwn
+        let command = Command.all.first { $0.entry == arguments.command }
+        mayWrite = command?.requests.contains { $0.command == WritesRequest.command } ?? false
         mayMakeFile = Self.mayMakeFile(arguments, file)
         self.unit = unit
         self.environment = environment
@@ -103,7 +111,8 @@ struct CommandContext: Sendable {
         let file = try configurationFile(arguments)
         let (loaded, _) = LoadedConfiguration.examine(
             file: file, environment: environment, skippingUnreadable: true, onlyOwn: isForThemselves(arguments))
-        return ServiceUnit(kind(loaded, given: file), options: options(arguments))
+        return ServiceUnit(
+            kind(loaded, given: file), options: options(arguments), rootAccess: rootAccess(environment))
     }
 
     /// Those that say which daemon is meant, as they were given.
@@ -111,6 +120,12 @@ struct CommandContext: Sendable {
         ["--config", "--instance", "--socket", "--database"].flatMap { option in
             arguments.value(option).map { [option, $0] } ?? []
         }
+    }
+
+    private static func rootAccess(_ environment: ProcessEnvironment) -> ServiceUnit.RootAccess {
+        if geteuid() == 0 { return .isRoot }
+        let folders = (environment.variables["PATH"] ?? "").split(separator: ":")
+        return folders.contains { access("\($0)/sudo", X_OK) == 0 } ? .sudo : .su
     }
 
     /// Also by the name of a file that cannot be read.
@@ -170,8 +185,10 @@ struct CommandContext: Sendable {
         guard StandardStream.output.write(text) else {
             throw UserFacingError(
                 .diskError, "The answer could not be written to stdout.",
-                consequence: "The command itself was carried out.",
-                recoverySuggestion: "Check where stdout goes to. `prsnlctl queue` shows what waits to be sent.")
+                consequence: mayWrite ? "The command itself was carried out." : nil,
+                recoverySuggestion: mayWrite
+                    ? "Check where stdout goes to. `prsnlctl queue` shows what waits to be sent."
+                    : "Check where stdout goes to.")
         }
     }
 

@@ -92,9 +92,15 @@ package struct ParsedArguments: Sendable, Equatable {
     private mutating func take(
         option argument: String, _ rest: inout ArraySlice<String>, _ table: CommandTable
     ) throws(UserFacingError) {
-        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        var parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         // An option may stand before its command. Those of one name agree about taking the next argument.
         let known = allowed(table) + table.commands.flatMap(\.options)
+        // `-n1` (POSIX, Utility Syntax Guideline 6).
+        if !argument.hasPrefix("--"), argument.count > 2,
+            known.contains(where: { $0.takesNext && $0.short == String(argument.prefix(2)) })
+        {
+            parts = [String(argument.prefix(2)), String(argument.dropFirst(2))]
+        }
         guard let option = known.first(where: { $0.name == parts[0] || $0.short == parts[0] }) else {
             let isWord = command.map { $0.operands.maximum > 0 } ?? false && !argument.hasPrefix("--")
             throw Self.failure(

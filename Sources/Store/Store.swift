@@ -37,8 +37,8 @@ package actor Store {
     /// Why nothing more is written: the file was found damaged.
     private var refusal: UserFacingError?
     /// Follows what is sent. `nil` where none could be made.
-    let mark: CopyMark?
-    /// Whether it was said that the mark cannot be written.
+    var mark: CopyMark?
+    /// Whether it was said that the mark cannot be renamed.
     var reportedMark = false
     /// Whether memory knows of newer reads than the file does.
     var coverageIsNewer = false

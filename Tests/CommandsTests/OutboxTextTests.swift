@@ -308,7 +308,9 @@ import Testing
         let counts = WritesRequest(deletions).batches().map(\.writes.count)
         #expect(counts == [1_000, 1_000, 500])
         #expect(TallyRequest(deletions).batches() == [TallyRequest(deletions)])
-        let notes = (0..<20).map { WriteRequest(.create(NewItem(note: String(repeating: "\u{1}", count: 50_000) + "\($0)"))) }
+        let notes = (0..<20).map {
+            WriteRequest(.create(NewItem(note: String(repeating: "\u{1}", count: 50_000) + "\($0)")))
+        }
         let batches = WritesRequest(notes).batches()
         #expect(batches.count > 1 && batches.flatMap(\.writes) == notes)
         #expect(batches.allSatisfy { $0.line.count <= ControlServer.Limits().writeSize })

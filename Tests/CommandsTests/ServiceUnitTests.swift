@@ -66,6 +66,9 @@ import Testing
     private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
     private static let own = ServiceUnit(.user)
     private static let byHand = ServiceUnit(.manual(nil))
+    private static let root = ServiceUnit(rootAccess: .isRoot)
+    private static let withoutSudo = ServiceUnit(rootAccess: .su)
+    private static let onFile = ServiceUnit(.manual(nil), options: ["--database", "/srv/a b.sqlite"])
     private static let given = ServiceUnit(.system("prsnld"), options: ["--config", "/etc/prsnld/prsnld.conf"])
     private static let other = ServiceUnit(.manual("/srv/a b.conf"), options: ["--config", "/srv/a b.conf"])
 
@@ -90,6 +93,16 @@ import Testing
             (byHand, "systemctl start prsnld", "prsnld"),
             (byHand, "sudo systemctl restart prsnld", nil),
             (byHand, "sudo prsnlctl login", "sudo prsnlctl login"),
+            (root, "sudo prsnlctl login", "prsnlctl login"),
+            (root, "sudo systemctl restart prsnld", "systemctl restart prsnld"),
+            (root, "sudo -u '#61000' prsnlctl note x", "prsnlctl note x"),
+            (root, "sudo chown prsnld /srv/a", "chown prsnld /srv/a"),
+            (withoutSudo, "sudo prsnlctl login", "su -c 'prsnlctl login'"),
+            (withoutSudo, "sudo prsnlctl note 'a b'", #"su -c 'prsnlctl note '\''a b'\'''"#),
+            (withoutSudo, "prsnlctl status", "prsnlctl status"),
+            (onFile, "systemctl start prsnld", "PRSNL_DATABASE='/srv/a b.sqlite' prsnld"),
+            (onFile, "prsnld --once", "PRSNL_DATABASE='/srv/a b.sqlite' prsnld --once"),
+            (onFile, "prsnlctl login", "prsnlctl --database '/srv/a b.sqlite' login"),
             (other, "prsnld --check-config", "prsnld --config '/srv/a b.conf' --check-config"),
             (
                 other, "tail -n +3 FILE | prsnlctl capture --stdin",

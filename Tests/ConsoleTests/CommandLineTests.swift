@@ -81,6 +81,12 @@ import Testing
         #expect(try ParsedArguments(["queue", "show", "--help"], table: .prsnlctl).command?.name == "queue show")
     }
 
+    @Test(arguments: [["list", "-n", "12"], ["list", "-n12"], ["-n12", "list"], ["list", "--limit=12"]])
+    func anOptionOfOneLetterHasItsValueBesideItOrBehindIt(arguments: [String]) throws {
+        let parsed = try ParsedArguments(arguments, table: .prsnlctl)
+        #expect(parsed.command?.name == "list" && parsed.value("--limit") == "12")
+    }
+
     @Test func emptyValuesOfItemsReachTheirValidation() throws {
         let parsed = try ParsedArguments(["note", "", "--title", "", "--tag", ""], table: .prsnlctl)
         #expect(parsed.operands == [""])

@@ -70,7 +70,7 @@ struct DoctorRepairTests {
 
         let found = try await fixture.doctor()
         #expect(found.levels("readers") == [.warning])
-        let cure = "sudo prsnlctl --config \(fixture.configuration) doctor --repair"
+        let cure = "prsnlctl --config \(fixture.configuration) doctor --repair"
         #expect(found.findings.first { $0.check == "readers" }?.nextCommand?.line == cure)
         // Looking leaves no trace.
         #expect(!TestFile.exists(fixture.database + "-wal") && !TestFile.exists(fixture.database + "-shm"))

@@ -49,6 +49,18 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
+    @Test func aRestorationThatIsTakenBackLeavesItNamed() async throws {
+        let (fixture, daemon) = try await fixture()
+        let id = try await lose(1, of: fixture)[0]
+        #expect(try await daemon.terminate() == .status(0))
+        for _ in 0..<2 {
+            #expect(try await fixture.control("restore", id).exit == .status(0))
+            #expect(try await !said(fixture).status.contains("restore"))
+            #expect(try await fixture.control("undo").exit == .status(0))
+            #expect(try await said(fixture).status.contains(" restore \(id)`"))
+        }
+    }
+
     @Test func manyAreOneLineWithOneCommand() async throws {
         let (fixture, daemon) = try await fixture()
         _ = try await lose(3, of: fixture)
@@ -60,6 +72,25 @@ import Testing
         #expect(try await !said(fixture).status.contains("restore"))
         let again = try await fixture.control("restore", "--gone")
         #expect(again.exit == .status(0) && again.stderr.contains("nothing is gone"), "\(again)")
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    /// A person first says that the deletions are true.
+    @Test func aServerThatWasRestoredFromABackupGetsBackWhatItLost() async throws {
+        let (fixture, daemon) = try await fixture()
+        let backup = fixture.server.items()
+        let pages = (1...25).map { "https://example.org/page/\($0)\n" }.joined()
+        #expect(try await fixture.control("capture", "--stdin", "--wait", input: pages).exit == .status(0))
+        #expect(try await fixture.control("sync", "--wait").exit == .status(0))
+        fixture.server.restore(backup)
+        #expect(try await fixture.control("sync", "--full", "--wait").exit != .status(0))
+        let held = try await fixture.status()
+        #expect(held.copy.deletionsHeld == 25 && held.copy.gone == nil)
+        #expect(try await fixture.control("sync", "--accept-deletions", "--wait").exit == .status(0))
+        #expect(try await said(fixture).status.contains("25 items"))
+        #expect(try await fixture.control("restore", "--gone", "--wait").exit == .status(0))
+        #expect(fixture.server.items().count == backup.count + 25)
+        #expect(try await fixture.status().copy.gone == nil)
         #expect(try await daemon.terminate() == .status(0))
     }
 
@@ -75,18 +106,27 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
-    @Test func whatWasDeletedFromHereIsNotNamed() async throws {
+    /// Also where it was sent, came to nothing as far as anyone knows, and was given up.
+    @Test(arguments: [true, false])
+    func whatWasDeletedFromHereIsNotNamed(isLost: Bool) async throws {
         let (fixture, daemon) = try await fixture()
-        let page = "https://example.org/page"
-        #expect(try await fixture.control("capture", page, "--wait").exit == .status(0))
+        #expect(try await fixture.control("capture", "https://example.org/page", "--wait").exit == .status(0))
         #expect(try await fixture.control("sync", "--wait").exit == .status(0))
         let id = try #require(fixture.server.captures.first).id
-        // The first answer is lost, and the item is gone when it is looked for.
-        fixture.server.script(.closeAfterApplying, on: RequestMatcher { $0.method == "DELETE" })
-        #expect(try await fixture.control("delete", id, "--wait").exit == .status(0))
+        fixture.server.script(
+            isLost ? .closeAfterApplying : .answer(status: 500, body: "{}"),
+            on: RequestMatcher { $0.method == "DELETE" })
+        _ = try await fixture.control("delete", id, isLost ? "--wait" : "--wait=1s")
+        if !isLost {
+            try await eventually("the deletion that is given up") {
+                try await fixture.control("queue", "drop", "--yes", "2").exit == .status(0)
+            }
+            fixture.server.delete(id)
+        }
         #expect(try await fixture.control("sync", "--full", "--wait").exit == .status(0))
         let named = try await said(fixture)
-        #expect(!named.status.contains("delivered") && !named.errors.contains("capture_gone"), "\(named)")
+        #expect(named.status.contains("1 deleted") && !named.status.contains("delivered"), "\(named)")
+        #expect(!named.errors.contains("capture_gone"), "\(named)")
         #expect(try await daemon.terminate() == .status(0))
     }
 }

@@ -250,7 +250,7 @@ import Testing
             ])
         #expect(child.exit == .status(1), "\(child)")
         #expect(
-            child.stderr.contains("  next: sudo prsnlctl --config \(scene.fixture.configuration) login"), "\(child)")
+            child.stderr.contains("prsnlctl --config \(scene.fixture.configuration) login"), "\(child)")
         #expect(scene.server.requestCount == asked)
     }
 

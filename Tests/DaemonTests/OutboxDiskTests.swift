@@ -317,8 +317,8 @@ import Testing
         let error = try fixture.decode(FailureReport.self, ended).error
         #expect(error.codeName == "not_owner")
         #expect(error.consequence == "Nothing was queued.")
-        #expect(error.nextCommand?.line.hasPrefix("sudo ") ?? false, "\(error)")
-        #expect(error.nextCommand?.line.contains("'x; y'") ?? false, "\(error)")
+        #expect(error.nextCommand?.line.contains("prsnlctl --") ?? false, "\(error)")
+        #expect(error.nextCommand?.line.contains("x; y'") ?? false, "\(error)")
         #expect(try total(fixture) == 0)
     }
 

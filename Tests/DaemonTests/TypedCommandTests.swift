@@ -111,7 +111,7 @@ import Testing
         let fixture = try await park(kind)
         // Where systemd does not run, its commands are not suggested.
         let hasSystemd = access("/run/systemd/system", F_OK) == 0
-        let untyped = ["prsnld", "chown", "sudo"] + (hasSystemd ? ["systemctl", "journalctl"] : [])
+        let untyped = ["prsnld", "chown", "sudo", "su"] + (hasSystemd ? ["systemctl", "journalctl"] : [])
         for screen in [["queue", "show", "1"], ["status"], ["doctor"], ["errors"]] {
             for line in commands(try await fixture.control(screen))
             where !untyped.contains(String(line.prefix { $0 != " " })) {

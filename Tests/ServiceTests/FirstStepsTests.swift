@@ -93,14 +93,14 @@ import Testing
             let refused = try await machine.run(["sh", "-c", command], as: .named("other"), input: password)
             #expect(refused.exit == .status(1), "\(refused)")
             let next = refused.stderr.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            #expect(next.contains("next: sudo prsnlctl --instance new login --server"), "\(refused)")
+            #expect(next.contains("prsnlctl --instance new login --server"), "\(refused)")
             // A login that fails makes nothing.
             let wrong = try await machine.run(["sh", "-c", command], input: "not-the-password\n")
             #expect(wrong.exit == .status(1) && !TestFile.exists(machine.path(file)), "\(wrong)")
             let unknown = try await machine.run("prsnlctl", "--instance", "new", "status")
             #expect(
                 unknown.exit == .status(1)
-                    && unknown.stderr.contains("next: sudo prsnlctl --instance new login --server URL"), "\(unknown)")
+                    && unknown.stderr.contains("next: prsnlctl --instance new login --server URL"), "\(unknown)")
 
             // Readable for the daemon whatever the person's umask is.
             let made = try await machine.run(["sh", "-c", "umask 077 && " + command], input: password)
@@ -196,7 +196,7 @@ import Testing
 
             try await machine.must("systemctl", "kill", "--signal=STOP", ServiceScene.unit)
             let hung = try await doctor(as: .root).first { $0.check == "daemon" }
-            #expect(hung?.level == .failed && hung?.nextCommand == "sudo systemctl restart prsnld", "\(hung as Any)")
+            #expect(hung?.level == .failed && hung?.nextCommand == "systemctl restart prsnld", "\(hung as Any)")
             try await machine.must("systemctl", "kill", "--signal=CONT", ServiceScene.unit)
         }
     }

@@ -159,7 +159,7 @@ import Testing
         try await withPeople { scene in
             let machine = scene.machine
             let refused = try await machine.run("prsnlctl", "note", "mine", as: .named("member"))
-            #expect(refused.exit == .status(1) && refused.stderr.contains("sudo"), "\(refused)")
+            #expect(refused.exit == .status(1) && refused.stderr.contains("prsnlctl note mine"), "\(refused)")
             try await scene.configure("group_may_write = yes")
             try await machine.must("systemctl", "reload", ServiceScene.unit)
             _ = try await machine.waitForJournal(containing: "group_may_write = yes")
@@ -188,9 +188,9 @@ import Testing
             #expect(locked.exit != .status(0) && locked.stdout.isEmpty, "\(locked)")
 
             let found = try await doctor(machine)
-            #expect(found.contains { $0.nextCommand == "sudo prsnlctl doctor --repair" }, "\(found)")
+            #expect(found.contains { $0.nextCommand == "prsnlctl doctor --repair" }, "\(found)")
             let left = try await doctor(machine, "--repair")
-            #expect(left.allSatisfy { $0.nextCommand != "sudo prsnlctl doctor --repair" }, "\(left)")
+            #expect(left.allSatisfy { $0.nextCommand != "prsnlctl doctor --repair" }, "\(left)")
             try await expectReadable(machine, "repaired")
             try await expectUnwritable(machine, "repaired")
             try await scene.startComplete()

@@ -1,4 +1,5 @@
 import DevServer
+import Glibc
 import PRSNLClient
 import PRSNLCore
 import Synchronization
@@ -54,6 +55,7 @@ final class DaemonProcess {
 final class FileSnapshot: Sendable {
     private let path: String
     private let files = Mutex<[String: [UInt8]]?>(nil)
+    private let mark = Mutex<String?>(nil)
 
     init(_ path: String) { self.path = path }
 
@@ -64,10 +66,11 @@ final class FileSnapshot: Sendable {
         files.withLock { files in
             guard files == nil else { return }
             var taken: [String: [UInt8]] = [:]
-            for name in [path, path + "-wal", path + ".mark"] where TestFile.exists(name) {
+            for name in [path, path + "-wal"] where TestFile.exists(name) {
                 do { taken[name] = try TestFile.read(name) } catch { print("\(name): \(error)") }
             }
             files = taken
+            mark.withLock { $0 = (try? CopyMark.all(beside: path))?.first?.path }
         }
     }
 
@@ -76,5 +79,7 @@ final class FileSnapshot: Sendable {
         for name in [path, path + "-wal", path + "-shm"] where TestFile.exists(name) { try TestFile.remove(name) }
         let taken = files.withLock { $0 } ?? [:]
         for (name, bytes) in taken { try TestFile.write(bytes, to: name) }
+        guard let then = mark.withLock({ $0 }), let now = try CopyMark.all(beside: path).first?.path else { return }
+        _ = rename(now, then)
     }
 }

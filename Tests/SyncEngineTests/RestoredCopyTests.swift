@@ -144,11 +144,98 @@ import Testing
         #expect(try await states(alone) == [.parked, .parked])
         // With its mark, as a folder is copied.
         let whole = try backUp(fixture, "whole.sqlite")
-        try copyFile(fixture.path + ".mark", whole + ".mark")
+        let mark = try #require(try CopyMark.all(beside: fixture.path).first)
+        try copyFile(mark.path, whole + ".mark.\(mark.sends)")
         #expect(try await states(whole) == [.parked, .parked])
         // The decision is asked for once.
         #expect(try await states(whole) == [.parked, .parked])
         // The one that was copied goes on.
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered, .delivered])
+    }
+
+    // MARK: A folder that is put back
+
+    /// What `cp -a` copies.
+    private func folder(_ path: String) throws -> [String: [UInt8]] {
+        var names = ["", "-wal", "-shm"].map { path + $0 }.filter(TestFile.exists)
+        names += try CopyMark.all(beside: path).map(\.path)
+        return try Dictionary(uniqueKeysWithValues: names.map { ($0, try TestFile.read($0)) })
+    }
+
+    enum PutBack: CaseIterable {
+        /// `cp` writes into the files that are there.
+        case over
+        /// The same on a file system without birth times.
+        case overWithoutBirthTimes
+        case afterRemoval
+        case databaseAlone
+        /// The mark that was there is removed, as by `rsync --delete --inplace`.
+        case overAndRest
+
+        var removesMark: Bool { self == .afterRemoval || self == .overAndRest }
+    }
+
+    private func putBack(_ files: [String: [UInt8]], _ way: PutBack, to path: String) throws {
+        if way.removesMark { for mark in try CopyMark.all(beside: path) { unlink(mark.path) } }
+        if way == .afterRemoval { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
+        for (name, bytes) in files where way != .databaseAlone || !name.contains(".mark") {
+            let file = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+            defer { close(file) }
+            #expect(write(file, bytes, bytes.count) == bytes.count)
+        }
+    }
+
+    private func forgetBirth(_ path: String) throws {
+        for mark in try CopyMark.all(beside: path) {
+            let file = open(mark.path, O_WRONLY | O_TRUNC)
+            defer { close(file) }
+            let bytes = Array("prsnld mark 1\n\(mark.id ?? "")\n0\n-\n".utf8)
+            #expect(write(file, bytes, bytes.count) == bytes.count)
+        }
+    }
+
+    @Test(arguments: PutBack.allCases)
+    func aFolderThatIsPutBackSendsNothingBeforeAPersonSaysSo(_ way: PutBack) async throws {
+        let fixture = try await fixture()
+        if way == .overWithoutBirthTimes { try forgetBirth(fixture.path) }
+        try await fixture.accept(Self.drafts)
+        let backup = try folder(fixture.path)
+        try await fixture.pull()
+        #expect(fixture.server.captures.count == 2)
+        // Twice: what the first one leaves is no mark of the backup either.
+        for _ in 0..<2 {
+            try putBack(backup, way, to: fixture.path)
+            fixture.time.advance(by: .seconds(7_200))
+            try await fixture.pull()
+            #expect(try fixture.states() == [.parked, .parked])
+            #expect(fixture.server.captures.count == 2)
+        }
+        try await fixture.accept(.note("Butter"))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.parked, .parked, .delivered])
+        try fixture.expectSound()
+    }
+
+    /// The backup was made while the daemon ran, and the daemon did not come to its end.
+    @Test func aFolderThatIsPutBackIntoTheSameRunIsNoticed() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(Self.drafts[0])
+        try await fixture.pull()
+        try await fixture.accept(Self.drafts[1])
+        let mark = try #require(try CopyMark.all(beside: fixture.path).first)
+        let backup = try folder(fixture.path)
+        var now = mark
+        _ = now.follow(mark.sends + 1)  // the send was begun, and the process was killed
+        try putBack(backup, .over, to: fixture.path)
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered, .parked])
+    }
+
+    @Test func aFolderThatIsPutBackAndLacksNothingAsksNothing() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(Self.drafts)
+        try putBack(try folder(fixture.path), .over, to: fixture.path)
         try await fixture.pull()
         #expect(try fixture.states() == [.delivered, .delivered])
     }
@@ -180,21 +267,55 @@ import Testing
         try await fixture.accept(Self.drafts)
         for endsHalfway in [false, true] {
             try Connection(path: fixture.path, mode: .readWrite).execute("UPDATE copy SET mark = NULL, sends = 0")
-            unlink(fixture.path + ".mark")
+            for mark in try CopyMark.all(beside: fixture.path) { unlink(mark.path) }
             if endsHalfway { _ = try CopyMark.make(beside: fixture.path, id: "an-id") }
             #expect(try await states(fixture.path) == [.queued, .queued])
         }
     }
 
-    /// The mark is written without fsync: after a power cut it may be as it was days ago.
+    /// The version before had the count in the file, and one name for it.
+    @Test func aMarkOfTheVersionBeforeIsTakenOver() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(Self.drafts)
+        let mark = try #require(try CopyMark.all(beside: fixture.path).first)
+        let text = String(decoding: try TestFile.read(mark.path), as: UTF8.self)
+        let old = text.replacing("\n0\n", with: "\n\(String(repeating: "0", count: 19))\(mark.sends)\n")
+        let file = open(mark.path, O_WRONLY)
+        #expect(write(file, Array(old.utf8), old.utf8.count) == old.utf8.count)
+        close(file)
+        #expect(rename(mark.path, fixture.path + ".mark") == 0)
+        let backup = try folder(fixture.path)
+        #expect(try await states(fixture.path) == [.queued, .queued])
+        #expect(try CopyMark.all(beside: fixture.path).map(\.path) == [mark.path])
+        try putBack(backup, .over, to: fixture.path)
+        #expect(try await states(fixture.path) == [.parked, .parked])
+    }
+
+    @Test func aMarkThatMayOnlyBeReadAndAFolderWithAnotherNameAskNothing() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(Self.drafts)
+        let mark = try #require(try CopyMark.all(beside: fixture.path).first)
+        #expect(chmod(mark.path, 0o400) == 0)
+        try await fixture.pull()
+        try await fixture.accept(.note("Butter"))
+        let other = fixture.directory.file("other")
+        #expect(mkdir(other, 0o700) == 0)
+        var names = ["", "-wal", "-shm"].map { fixture.path + $0 }.filter(TestFile.exists)
+        names += try CopyMark.all(beside: fixture.path).map(\.path)
+        for name in names { #expect(rename(name, "\(other)/\(name.split(separator: "/").last ?? "")") == 0) }
+        let moved = "\(other)/\(fixture.path.split(separator: "/").last ?? "")"
+        #expect(try await states(moved) == [.delivered, .delivered, .queued])
+    }
+
+    /// The mark is renamed without fsync: after a power cut it may be as it was days ago, and after a kill as before this send.
     @Test func aMarkThatIsBehindItsDatabaseAsksNothing() async throws {
         let fixture = try await fixture()
-        let mark = try #require(CopyMark.read(beside: fixture.path))
-        let before = mark.sends
+        let before = try #require(try CopyMark.all(beside: fixture.path).first)
         try await fixture.accept(Self.drafts[0])
         try await fixture.pull()
-        #expect(try #require(CopyMark.read(beside: fixture.path)).sends > before)
-        #expect(mark.follow(before))
+        let after = try #require(try CopyMark.all(beside: fixture.path).first)
+        #expect(after.sends > before.sends)
+        #expect(rename(after.path, before.path) == 0)
         try await fixture.accept(Self.drafts[1])
         #expect(try fixture.states() == [.delivered, .queued])
         try await fixture.pull()
@@ -217,17 +338,24 @@ import Testing
     @Test func aMarkIsJudgedByItsTable() throws {
         let folder = TemporaryDirectory("mark")
         let path = folder.file("db")
-        let mark = try CopyMark.make(beside: path, id: "a")
-        #expect(CopyMark.judge(id: nil, sends: 0, nil) == .unmarked)
-        #expect(CopyMark.judge(id: nil, sends: 0, mark) == .unmarked)
-        #expect(CopyMark.judge(id: "a", sends: 0, nil) == .doubted)
-        #expect(mark.follow(3))
-        let found = try #require(CopyMark.read(beside: path))
-        #expect(found.sends == 3 && found.id == "a")
+        var mark = try CopyMark.make(beside: path, id: "a")
+        #expect(CopyMark.judge(id: nil, sends: 0, []) == .unmarked)
+        #expect(CopyMark.judge(id: nil, sends: 0, [mark]) == .unmarked)
+        #expect(CopyMark.judge(id: "a", sends: 0, []) == .doubted)
+        _ = mark.follow(3)
+        // Not marks of this database.
+        for name in ["db.mark.new", "db.mark.x", "db2.mark.4", "b.mark.4"] {
+            try TestFile.write([], to: folder.file(name))
+        }
+        let found = try CopyMark.all(beside: path)
+        #expect(found.map(\.path) == [path + ".mark.3"] && found[0].sends == 3 && found[0].id == "a")
         #expect(CopyMark.judge(id: nil, sends: 0, found) == .doubted)
         #expect(CopyMark.judge(id: "b", sends: 9, found) == .doubted)
         #expect(CopyMark.judge(id: "a", sends: 2, found) == .doubted)
         #expect(CopyMark.judge(id: "a", sends: 3, found) == .trusted)
         #expect(CopyMark.judge(id: "a", sends: 4, found) == .trusted)
+        #expect(CopyMark.judge(id: "a", sends: 4, found + found) == .doubted)
+        let next = try CopyMark.make(beside: path, id: "b", inPlaceOf: found)
+        #expect(try CopyMark.all(beside: path).map(\.id) == [next.id])
     }
 }

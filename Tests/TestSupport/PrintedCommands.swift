@@ -1,7 +1,8 @@
 /// The commands that a text tells a person to type.
 package enum PrintedCommands {
     package static let programs = [
-        "prsnlctl", "prsnld", "sudo", "systemctl", "journalctl", "adduser", "usermod", "chmod", "chown", "curl", "find",
+        "prsnlctl", "prsnld", "sudo", "su", "systemctl", "journalctl", "adduser", "usermod", "chmod", "chown", "curl",
+        "find",
         "loginctl", "sqlite3", "timedatectl", "sysctl", "ulimit", "mkdir", "locale", "install", "make", "git",
     ]
 

@@ -18,7 +18,7 @@ struct Editor {
     ///   - typed: What was typed on the terminal already, in the place of an editor's text.
     ///   - read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
     /// - Returns: `nil` where nothing was written.
-    /// - Throws: what `read` and the queueing throw, with the name of the file. `usage` where the editor fails.
+    /// - Throws: what `read` and the queueing throw, with the name of the file. `editor_failed`.
     static func write(
         _ text: String, typed: String? = nil, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
         read: (String) throws(UserFacingError) -> WriteDraft?
@@ -44,7 +44,7 @@ struct Editor {
                     }
                 } catch {
                     // Another text helps against these alone, and the same one does not.
-                    guard [.usage, .writeInvalid].contains(error.code), saved != shown, typed == nil else {
+                    guard error.code == .writeInvalid, saved != shown, typed == nil else {
                         throw error
                     }
                     context.say("\(error.message) The editor shows it again.")
@@ -86,8 +86,7 @@ struct Editor {
         // The variable may have options, and is a shell's to split, as git and crontab have it.
         let status = system("\(command) \"$PRSNL_EDITED\"")
         if status >> 8 == 127 {
-            throw Self.failure(
-                "The editor \(command) could not be started", "Set EDITOR, or give the text to the command.")
+            throw Self.failure("The editor \(command) could not be started")
         }
         guard status == 0 else { throw Self.failure("The editor \(command) failed") }
         return try saved()
@@ -123,10 +122,9 @@ struct Editor {
             cause: error.cause)
     }
 
-    private static func failure(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {
+    private static func failure(_ message: String) -> UserFacingError {
         UserFacingError(
-            .usage, SafeText.harmless(message) + ".", consequence: WritesRequest.refused, recoverySuggestion: suggestion
-        )
+            .editorFailed, SafeText.harmless(message) + ".", consequence: WritesRequest.refused)
     }
 }
 
@@ -151,7 +149,7 @@ struct EditedItem: Equatable {
     }
 
     /// - Parameter original: has what the text leaves out. An empty text changes nothing.
-    /// - Throws: `usage`, with the line that cannot be read. No line is read past: a person has written it.
+    /// - Throws: `write_invalid`, with the line that cannot be read. No line is read past: a person has written it.
     init(_ text: String, of original: EditedItem) throws(UserFacingError) {
         self = original
         if text.allSatisfy(\.isWhitespace) { return }
@@ -228,6 +226,7 @@ struct EditedItem: Equatable {
     private static func failure(_ line: Int?, _ reason: String) -> UserFacingError {
         let place = line.map { "line \($0 + 1): " } ?? ""
         let reason = reason.count > 200 ? reason.prefix(200) + "…" : reason
-        return UserFacingError(.usage, "\(place)\(SafeText.harmless(reason)).", consequence: WritesRequest.refused)
+        return UserFacingError(
+            .writeInvalid, "\(place)\(SafeText.harmless(reason)).", consequence: WritesRequest.refused)
     }
 }

@@ -102,11 +102,19 @@ enum RestoreCommand {
         var report: DropReport?
         for first in stride(from: 0, to: entries.count, by: WriteLimits.together) {
             let some = Array(entries[first...].prefix(WriteLimits.together))
-            let part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
+            let part: DropReport
+            do throws(UserFacingError) {
+                part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
+            } catch {
+                guard first > 0 else { throw error }
+                throw error.with(
+                    consequence: "The first \(Formatting.count(first)) deletions were taken back, the others were not.")
+            }
             if report?.dropped.append(contentsOf: part.dropped) == nil { report = part }
         }
         if isAll, let report { try context.write(report) }
-        let ids = items.map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
+        let named = items.prefix(10).map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
+        let ids = items.count > 10 ? "\(named) and \(Formatting.count(items.count - 10)) more" : named
         let those = items.count == 1 ? "its deletion was" : "their deletions were"
         context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
     }

@@ -93,6 +93,7 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     case itemAmbiguous = "item_ambiguous"
     case entryUnknown = "entry_unknown"
     case entryNotChangeable = "entry_not_changeable"
+    case editorFailed = "editor_failed"
     case notOwner = "not_owner"
     case editConflict = "edit_conflict"
     case itemGone = "item_gone"

@@ -255,6 +255,7 @@ package struct ErrorTraits: Sendable {
         .itemAmbiguous: ErrorTraits([.needsPerson], "Give more characters of the id."),
         .entryUnknown: ErrorTraits([.needsPerson], "Look for its number with `prsnlctl queue --all`."),
         .entryNotChangeable: ErrorTraits([.needsPerson], "Look at it with `prsnlctl queue show N`."),
+        .editorFailed: ErrorTraits([.needsPerson], "Set EDITOR, or give the text to the command."),
         .notOwner: ErrorTraits(
             [.needsPerson], "Start the daemon, or give the command as root or as the owner of the file."),
         .editConflict: ErrorTraits(

@@ -11,13 +11,18 @@ package struct ServiceUnit: Sendable, Equatable {
         case manual(String?)
     }
 
+    /// How the person who reads a command becomes root. As they are written, commands say `sudo`.
+    package enum RootAccess: Sendable, Equatable { case sudo, isRoot, su }
+
     package var kind: Kind
     /// Options of prsnlctl that lead to this daemon: `--instance work`. Empty where it finds the daemon without them.
     package var options: [String]
+    package var rootAccess: RootAccess
 
-    package init(_ kind: Kind = .system("prsnld"), options: [String] = []) {
+    package init(_ kind: Kind = .system("prsnld"), options: [String] = [], rootAccess: RootAccess = .sudo) {
         self.kind = kind
         self.options = options
+        self.rootAccess = rootAccess
     }
 
     /// The unit that systemd may hand a credential to; `nil` where the command is about a file of its own choosing.
@@ -38,6 +43,13 @@ package struct ServiceUnit: Sendable, Equatable {
         if case .manual(let path?) = kind { return ["--config", path] }
         // As it was given.
         return options.firstIndex(of: "--config").map { Array(options[$0...].prefix(2)) } ?? []
+    }
+
+    /// `prsnld` typed by hand. It has no option for its database, which the environment can name.
+    private var byHand: String {
+        let database = options.firstIndex(of: "--database").map { options[$0...].dropFirst().first ?? "" }
+        return (database.map { "PRSNL_DATABASE=\(ShellText.word($0)) " } ?? "")
+            + ShellText.words(["prsnld"] + configuration)
     }
 
     /// A command for this daemon; `nil` where there is none that would do the same for it. Others stay as they are, those
@@ -70,6 +82,19 @@ package struct ServiceUnit: Sendable, Equatable {
             let fitted = parts.compactMap { fit(line: String($0)) }
             return fitted.count == parts.count ? fitted.joined(separator: " | ") : nil
         }
+        return ofDaemon(command).map(asRoot)
+    }
+
+    /// What `sudo` does for the person who reads it. As root, prsnlctl becomes the owner of the copy without `-u USER`.
+    private func asRoot(_ line: String) -> String {
+        guard rootAccess != .sudo, line.hasPrefix("sudo ") else { return line }
+        var words = line.split(separator: " ", omittingEmptySubsequences: false).dropFirst()
+        if words.first == "-u" { words = words.dropFirst(2) }
+        let command = words.joined(separator: " ")
+        return rootAccess == .isRoot ? command : "su -c \(ShellText.word(command))"
+    }
+
+    private func ofDaemon(_ command: String) -> String? {
         var words = command.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         let isRoot = words.first == "sudo"
         if isRoot { words.removeFirst() }
@@ -93,9 +118,8 @@ package struct ServiceUnit: Sendable, Equatable {
                 .joined(separator: " ")
         // By hand it would keep another copy, below the home directory of the user who types it.
         case "prsnld" where instance != nil && words.contains("--once"): return fit(line: "systemctl start prsnld")
-        case "prsnld" where !configuration.isEmpty:
-            let more = ShellText.words(["prsnld"] + configuration)
-            return ((isRoot ? ["sudo"] : []) + [more] + words.dropFirst()).joined(separator: " ")
+        case "prsnld":
+            return ((isRoot ? ["sudo"] : []) + [byHand] + words.dropFirst()).joined(separator: " ")
         default: return command
         }
     }
@@ -105,7 +129,7 @@ package struct ServiceUnit: Sendable, Equatable {
         switch kind {
         case .system(let name): return (isRoot ? "sudo " : "") + "systemctl \(words[1]) \(name)"
         case .user: return "systemctl --user \(words[1]) prsnld"
-        case .manual: return words[1] == "start" ? ShellText.words(["prsnld"] + configuration) : nil
+        case .manual: return words[1] == "start" ? byHand : nil
         }
     }
 }

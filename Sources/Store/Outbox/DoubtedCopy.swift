@@ -14,24 +14,31 @@ extension Store {
     ) throws -> CopyMark? {
         let known = try connection.prepare("SELECT mark, sends FROM copy").first { ($0.text(0), $0.int(1)) }
         guard let (id, sends) = known else { return nil }
-        let found = CopyMark.read(beside: path)
+        func missing(_ error: UserFacingError) -> CopyMark? {
+            log(.warning, .store, "\(error.message) If this database is restored from a backup, that is not noticed.")
+            return nil
+        }
+        let found: [CopyMark]
+        do throws(UserFacingError) { found = try CopyMark.all(beside: path) } catch { return missing(error) }
         let verdict = CopyMark.judge(id: id, sends: sends, found)
-        if verdict == .trusted, let found {
-            if found.sends < sends { _ = found.follow(sends) }
-            return found
+        if verdict == .trusted, var mark = found.first {
+            _ = mark.follow(sends)
+            return mark
         }
         // First of all: a kill after this finds nothing more to hold.
         if verdict == .doubted {
             try ChangeLog.renew(connection)
             try hold(connection, statements, log: log)
         }
-        let mark: CopyMark
+        var mark: CopyMark
         do throws(UserFacingError) {
-            mark = try CopyMark.make(beside: path, id: TimedUUID.make(at: TimeSource.system.now()))
+            let id = TimedUUID.make(at: TimeSource.system.now())
+            mark = try CopyMark.make(beside: path, id: id, inPlaceOf: found)
         } catch {
-            log(.warning, .store, "\(error.message) If this database is restored from a backup, that is not noticed.")
-            return nil
+            return missing(error)
         }
+        // On the disk before the mark is ahead of it.
+        try connection.synchronize(durably: true)
         try connection.transaction { () throws(SQLiteFailure) -> Void in
             try connection.prepare("UPDATE copy SET mark = ?, sends = sends + 1").bind(mark.id).run()
         }
@@ -104,10 +111,10 @@ extension Store {
 
     /// After the commit that has begun sends, before their requests.
     func followSends(_ begun: Int) {
-        guard begun > 0, let mark else { return }
-        if !mark.follow(mark.sends + begun), !reportedMark {
+        guard begun > 0, let sends = mark?.sends else { return }
+        if mark?.follow(sends + begun) == false, !reportedMark {
             reportedMark = true
-            log(.warning, .store, "the mark of \(path) cannot be written: a restored backup may not be noticed")
+            log(.warning, .store, "the mark of \(path) cannot be renamed: a restored backup may not be noticed")
         }
     }
 }

@@ -2,12 +2,12 @@ import CLinux
 import Glibc
 import PRSNLCore
 
-/// The file `<database>.mark`, by which a database that was restored from a backup, or copied, is told from the one that was
-/// worked on here last. Its writes are `queued` as they were then, and have perhaps been sent since.
+/// The file `<database>.mark.<count>`, by which a database that was restored from a backup, or copied, is told from the one that
+/// was worked on here last. Its writes are `queued` as they were then, and have perhaps been sent since.
 ///
-/// The database has an id and counts what it sends (`copy.mark`, `copy.sends`). The mark has the same id, and a count that
-/// follows: it is written after the transaction that begins a send, which is on the disk by then, and before the request
-/// goes out. So the mark is never ahead of its own database, and it costs no fsync:
+/// The database has an id and counts what it sends (`copy.mark`, `copy.sends`). The mark has the same id, and the count in its
+/// name. It is renamed after the transaction that begins a send, which is on the disk by then, and before the request goes out.
+/// So the mark is never ahead of its own database, and it costs no fsync:
 ///
 /// | database | mark | what has happened | it is |
 /// | --- | --- | --- | --- |
@@ -16,15 +16,17 @@ import PRSNLCore
 /// | no id | beyond 0 | a backup from before it was marked | doubted |
 /// | id | none, or of another id | it was copied to here without its mark | doubted |
 /// | id | a copy itself | both were copied, or restored together | doubted |
+/// | id | several | a backup was written over the files, and brought its own mark | doubted |
 /// | behind the mark | the original | it was restored from a backup | doubted |
 /// | at the mark, or ahead | the original | nothing was sent since; or a kill, or a power cut that the mark did not survive | trusted |
 ///
-/// A mark knows that it is the original by its file's birth time, which no copy keeps and no program can set. So a new
-/// machine-id, which each start of a container has, and a disk in another machine raise no doubt. Neither does a rename of
-/// the folder. Where the file system has no birth times, that one row is missing. An image of a whole disk has the birth
-/// time as well: it is not noticed.
-final class CopyMark {
-    /// What a database and the mark beside it say of each other.
+/// A mark knows that it is the original by its file's birth time, which no copy keeps and no program can set. What is written
+/// over a file keeps the birth time of that file. So the count is in the name: the mark of another count is always another file.
+/// A new machine-id, which each start of a container has, and a disk in another machine raise no doubt. Neither does a rename of
+/// the folder. Where the file system has no birth times, the row of the copy itself is missing. An image of a whole disk has the
+/// birth time as well: it is not noticed.
+struct CopyMark {
+    /// What a database and the marks beside it say of each other.
     enum Verdict: Equatable {
         case trusted
         /// It gets its first mark.
@@ -32,78 +34,92 @@ final class CopyMark {
         case doubted
     }
 
-    let id: String
+    /// `nil` where it cannot be read.
+    let id: String?
     private(set) var sends: Int
-    private let birth: String
-    private let file: Int32
+    private let isOriginal: Bool
+    private let database: String
+    private(set) var path: String
 
-    private init(id: String, sends: Int, birth: String, file: Int32) {
-        self.id = id
-        self.sends = sends
-        self.birth = birth
-        self.file = file
-    }
-
-    deinit { Glibc.close(file) }
-
-    static func judge(id: String?, sends: Int, _ mark: CopyMark?) -> Verdict {
-        guard let id else { return mark.map { $0.sends > 0 } == true ? .doubted : .unmarked }
-        guard let mark, mark.id == id, mark.isOriginal, mark.sends <= sends else { return .doubted }
+    static func judge(id: String?, sends: Int, _ marks: [CopyMark]) -> Verdict {
+        guard let id else { return marks.contains { $0.sends > 0 } ? .doubted : .unmarked }
+        guard marks.count == 1, marks[0].id == id, marks[0].isOriginal, marks[0].sends <= sends else { return .doubted }
         return .trusted
     }
 
-    private static func path(beside database: String) -> String { database + ".mark" }
-
-    /// The mark that is there; `nil` where there is none that can be read.
-    static func read(beside database: String) -> CopyMark? {
-        let file = prsnl_open(path(beside: database), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard file >= 0 else { return nil }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = pread(file, &bytes, bytes.count, 0)
-        let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
-        guard fields.count == 4, fields[0] == title, let sends = Int(fields[2])
-        else {
-            Glibc.close(file)
-            return nil
-        }
-        return CopyMark(id: String(fields[1]), sends: sends, birth: String(fields[3]), file: file)
-    }
-
-    /// Replaces the mark by one of another id, at 0.
+    /// The marks that are there: one, unless files of different times were put together.
     ///
     /// - Throws: what errno says.
-    static func make(beside database: String, id: String) throws(UserFacingError) -> CopyMark {
-        let path = path(beside: database)
-        let new = path + ".new"
+    static func all(beside database: String) throws(UserFacingError) -> [CopyMark] {
+        let folder = Descriptors.folder(of: database)
+        guard let stream = opendir(folder) else { throw failure("The folder \(folder) cannot be read") }
+        defer { closedir(stream) }
+        let first = (database.split(separator: "/").last ?? "") + ".mark"
+        var marks: [CopyMark] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            guard let name, name.utf8.starts(with: first.utf8) else { continue }
+            let count = Substring(name.utf8.dropFirst(first.utf8.count))
+            // Version 1 had the count in the file, which had one name.
+            if count.isEmpty || count.first == "." && Int(count.dropFirst()) != nil {
+                marks.append(CopyMark(database, at: database + ".mark" + count, sends: Int(count.dropFirst())))
+            }
+        }
+        return marks
+    }
+
+    private init(_ database: String, at path: String, sends: Int?) {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        var birth = Self.noBirth
+        let file = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+        if file >= 0 {
+            bytes.removeLast(bytes.count - max(0, pread(file, &bytes, bytes.count, 0)))
+            birth = Self.birth(of: file)
+            Glibc.close(file)
+        }
+        let fields = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        let isMark = fields.count == 4 && fields[0] == Self.title
+        id = isMark ? fields[1] : nil
+        self.sends = sends ?? (isMark ? Int(fields[2]) : nil) ?? 0
+        isOriginal = isMark && (fields[3] == birth || fields[3] == Self.noBirth || birth == Self.noBirth)
+        self.database = database
+        self.path = path
+    }
+
+    /// Puts a mark of another id, at 0, in the place of those that are there.
+    ///
+    /// - Throws: what errno says.
+    static func make(
+        beside database: String, id: String, inPlaceOf others: [CopyMark] = []
+    ) throws(UserFacingError) -> CopyMark {
+        let new = database + ".mark.new"
         unlink(new)
         // The owner's alone, as the lock: who can write here could make the daemon doubt its copy.
         let file = prsnl_open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw failure(new) }
-        let mark = CopyMark(id: id, sends: 0, birth: birth(of: file), file: file)
-        guard mark.write(), fsync(file) == 0, rename(new, path) == 0 else { throw failure(new) }
-        return mark
+        guard file >= 0 else { throw failure("The mark \(new) cannot be made") }
+        defer { Glibc.close(file) }
+        let bytes = Array("\(title)\n\(id)\n0\n\(birth(of: file))\n".utf8)
+        guard pwrite(file, bytes, bytes.count, 0) == bytes.count, fsync(file) == 0 else {
+            throw failure("The mark \(new) cannot be written")
+        }
+        for other in others where unlink(other.path) != 0 { throw failure("The mark \(other.path) cannot be removed") }
+        let path = path(beside: database, 0)
+        guard rename(new, path) == 0 else { throw failure("The mark \(path) cannot be made") }
+        return CopyMark(database, at: path, sends: 0)
     }
 
-    /// In place, and all within one sector: it is as it was, or as it should be.
-    ///
-    /// - Returns: whether it was written.
-    func follow(_ sends: Int) -> Bool {
+    /// - Returns: whether it was renamed.
+    mutating func follow(_ sends: Int) -> Bool {
+        let new = Self.path(beside: database, sends)
         self.sends = sends
-        return write()
+        guard rename(path, new) == 0 else { return false }
+        path = new
+        return true
     }
 
-    private func write() -> Bool {
-        let digits = String(sends)
-        let number = String(repeating: "0", count: max(0, 20 - digits.count)) + digits
-        let bytes = Array("\(Self.title)\n\(id)\n\(number)\n\(birth)\n".utf8)
-        return pwrite(file, bytes, bytes.count, 0) == bytes.count
-    }
-
-    private var isOriginal: Bool {
-        let now = Self.birth(of: file)
-        return birth == now || birth == Self.noBirth || now == Self.noBirth
-    }
-
+    private static func path(beside database: String, _ sends: Int) -> String { "\(database).mark.\(sends)" }
     private static let title = "prsnld mark 1"
     private static let noBirth = "-"
 
@@ -113,10 +129,10 @@ final class CopyMark {
         return prsnl_birth_time(file, &seconds, &nanoseconds) == 0 ? "\(seconds).\(nanoseconds)" : noBirth
     }
 
-    private static func failure(_ path: String) -> UserFacingError {
+    private static func failure(_ problem: String) -> UserFacingError {
         let code = errno
         return UserFacingError(
-            code == ENOSPC || code == EDQUOT ? .diskFull : .diskError,
-            "The mark \(path) cannot be made: \(String(cString: strerror(code))).")
+            code == ENOSPC || code == EDQUOT ? .diskFull : .diskError, "\(problem): \(String(cString: strerror(code)))."
+        )
     }
 }

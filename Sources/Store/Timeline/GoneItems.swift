@@ -29,7 +29,7 @@ package struct GoneItem: Sendable, Equatable, Codable {
         """
 }
 
-/// Those that no one has dealt with: neither captured again, nor taken note of by `errors --clear`.
+/// Those that are still to be dealt with: neither captured again, nor taken note of by `errors --clear`.
 package struct GoneItems: Sendable, Equatable, Codable {
     package var count: Int
     package var newest: GoneItem
@@ -47,7 +47,8 @@ package struct GoneItems: Sendable, Equatable, Codable {
         NextCommand(["prsnlctl", "restore", count == 1 ? newest.itemID : "--gone"])
     }
 
-    package static let message = """
+    /// For readers of the table alone.
+    fileprivate static let message = """
         Items that were delivered from here are not on the server any more. They were not deleted from here.
         """
 
@@ -68,12 +69,13 @@ extension Connection {
         let entry = try prepare("SELECT state FROM outbox WHERE request_key = ?")
         var gone: [GoneItem] = []
         for (item, deletedAt) in found {
-            var isRestored = false
-            for key in RequestKey.restoring(item.itemID, deletedAt: deletedAt) where !isRestored {
-                guard let state = try entry.bind(key.text).first({ $0.text(0) }) else { break }
-                isRestored = state != OutboxEntry.State.dropped.rawValue
+            var state: String?
+            for key in RequestKey.restoring(item.itemID, deletedAt: deletedAt) {
+                state = try entry.bind(key.text).first { $0.text(0) }
+                // The next one was used only where this one was given up.
+                if state != OutboxEntry.State.dropped.rawValue { break }
             }
-            if !isRestored { gone.append(item) }
+            if state == nil { gone.append(item) }
         }
         return gone
     }
@@ -94,10 +96,6 @@ extension Store {
             """
         ).bind(ErrorCode.captureGone.rawValue).bind("outbox (delivered)").bind(GoneItems.message).bind(now).bind(count)
             .run()
-    }
-
-    func goneItems() throws(UserFacingError) -> GoneItems? {
-        try read { connection throws(SQLiteFailure) in try GoneItems(connection) }
     }
 }
 
