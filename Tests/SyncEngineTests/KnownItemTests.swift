@@ -40,7 +40,7 @@ import Testing
         fixture.server.show(theirs)
         fixture.time.advance(by: .seconds(700))
         try await fixture.carryAll()
-        #expect(try fixture.outbox().first == "#1 capture delivered was already there")
+        #expect(try fixture.outbox().first?.hasPrefix("#1 capture delivered was already there") == true)
         #expect(fixture.server.item(theirs) != nil)
     }
 

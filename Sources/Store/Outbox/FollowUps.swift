@@ -69,17 +69,18 @@ extension OutboxWriter {
     /// - Returns: The edits that were to bring it, and are over.
     mutating func withdrawFollowUp(of creation: OutboxEntry) throws(SQLiteFailure) -> [Int64] {
         let item = creation.itemID
+        guard
+            try connection.cached("SELECT 1 FROM outbox WHERE id = ? AND is_unverified IS 1").bind(Int(creation.id))
+                .hasRow()
+        else { return [] }
         let before = try open(item).filter { $0.follows != nil && ($0.state == .queued || $0.state == .parked) }
-        try setUnverified(false, creation.id)
-        if try wish(item).words.contains(where: { $0.standing == .unverified }) {
-            try followUp(item)
-        } else {
-            for old in before { try move(old.id, from: old.state, to: .dropped, remark: "taken back") }
-        }
+        try change(creation.id) { ($0.isUnverified, $0.isWithdrawn) = (false, true) }
+        // What other captures asked for follows anew.
+        for old in before { try move(old.id, from: old.state, to: .dropped, remark: "taken back") }
+        try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)
-        let after = try open(item).map(\.id)
-        return before.map(\.id).filter { !after.contains($0) }
+        return before.map(\.id)
     }
 
     /// The server has processed the item, as the copy has it now: its edits may go.
@@ -97,7 +98,8 @@ extension OutboxWriter {
         let words = try connection.cached(
             """
             SELECT id, kind, payload, state = 'delivered', is_unverified, base IS NOT NULL FROM outbox
-            WHERE item_id = ? AND follows IS NULL AND (ended_at IS NULL OR state = 'delivered') ORDER BY id
+            WHERE item_id = ? AND follows IS NULL AND is_withdrawn = 0 AND (ended_at IS NULL OR state = 'delivered')
+            ORDER BY id
             """
         ).bind(item).all { row -> Wish.Word? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init) else { return nil }

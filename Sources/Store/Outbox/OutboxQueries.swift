@@ -173,15 +173,6 @@ extension Store {
         }
     }
 
-    /// Takes an item that was made here, delivered, and never seen in a pull out of the timeline: the server has it no more.
-    package func forgetCreation(_ id: String, now: Timestamp) throws(UserFacingError) {
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
-            try writer.connection.prepare("DELETE FROM local_item WHERE id = ? AND delivered_at IS NOT NULL").bind(id)
-                .run()
-            try writer.releaseEdits(of: id)
-        }
-    }
-
     /// Removes entries that have been over since before `limit`, with their attempts. All that was said of an item stays as
     /// long as the server lacks some of it.
     package func purgeOutbox(endedBefore limit: Timestamp) throws(UserFacingError) {

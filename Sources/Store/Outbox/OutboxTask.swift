@@ -140,7 +140,7 @@ extension OutboxTask {
         // Of a creation, nothing was sent before it.
         let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
         return try connection.cached(
-            "SELECT id, kind, state, payload, base FROM outbox WHERE item_id = ?1 AND \(open) ORDER BY id"
+            "SELECT id, kind, state, payload, base FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0 ORDER BY id"
         ).bind(entry.itemID).bind(Int(entry.id)).all { row -> Row? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
                 let state = row.text(2).flatMap(OutboxEntry.State.init),
@@ -172,7 +172,7 @@ extension OutboxTask {
                 title: first { $0.title != nil }?.title, summary: first { $0.summary != nil }?.summary,
                 tags: first { $0.tags != nil }?.tags)
         guard rows.count > 1 || entry.attempts > 0 else { return }
-        known = rows.filter { $0.id != entry.id }.compactMap { row in
+        known = rows.compactMap { row in
             row.state == .delivered ? row.edit : row.edit == nil ? nil : row.base
         }
         let ids = JSONText.array(rows.map { String($0.id) })

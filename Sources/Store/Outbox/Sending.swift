@@ -103,7 +103,7 @@ extension Store {
 extension OutboxWriter {
     /// - Returns: False where one of the entries is not queued any more. Nothing was written then.
     mutating func beginSending(_ task: OutboxTask, evidence: SendEvidence?) throws(SQLiteFailure) -> Bool {
-        for id in task.others
+        for id in task.covered
         where try !connection.cached("SELECT 1 FROM outbox WHERE id = ? AND state = 'queued'")
             .bind(Int(id)).hasRow()
         { return false }

@@ -94,10 +94,11 @@ enum TagChanges {
 /// Step 14: what people asked for stays as it was accepted, and each send says what it has carried.
 ///
 /// `command`: the key of the command that the entry belongs to; NULL where its transaction is the command. `payload`: what was
-/// sent, where that is not the entry's own payload. Edits whose place a later one had taken wait again, and are sent with it.
+/// sent, where that is not the entry's own payload. `is_withdrawn`: 1 for a delivered entry whose words are not wanted any more. Edits whose place a later one had taken wait again, and are sent with it.
 enum SentPayloads {
     static let all = [
         "ALTER TABLE outbox ADD COLUMN command TEXT;",
+        "ALTER TABLE outbox ADD COLUMN is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1));",
         "ALTER TABLE outbox_attempt ADD COLUMN payload TEXT;",
         """
         UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL
