@@ -160,8 +160,10 @@ extension OutboxWriter {
             for id in covered where id != entry.id || entry.follows == nil {
                 if let own = try OutboxTask.own(id, connection) { try noteUnverified(id, own, there: nil, item: item) }
             }
-            // A title that the server has cut or cleaned is not sent again and again.
-            try followUp(item, seen: entry.follows == nil ? nil : write.fields)
+            // A title that the server has cut or cleaned is not sent again and again. What it makes of others is not known before it has
+            // processed the item.
+            let isSeen = entry.follows == nil ? false : try !isPending(item)
+            try followUp(item, seen: isSeen ? write.fields : nil)
         case .delete:
             try deleteMissing(item)
             write.isDeletion = true
