@@ -113,7 +113,8 @@ extension UndoReport: Report {
                     + names(sent, of: count - taken - over.count))
         }
         if !offers.isEmpty {
-            let part = count - taken > offers.count ? " the first \(offers.count)" : kept.count == 1 ? " it" : " them"
+            let part =
+                count - taken > UndoReport.mostOffers ? " the first \(offers.count)" : kept.count == 1 ? " it" : " them"
             lines.append("To reverse\(part):")
             lines += offers.map { "    \(style.command($0))" }
         }
