@@ -294,8 +294,17 @@ class Judge:
                     self.check_edit(entry, row, name)
             self.check_tags(entry, row)
 
+    def is_wish(self, entry, names):
+        """It went along with others of its item, in one request. Of an edit that went with the creation, and of a field that a later
+        one sets, the end counts: `WishJudge` looks at that."""
+        return any(other.item_id == entry.item_id and other.id != entry.id and other.ended_at == entry.ended_at
+                   and (other.is_creation or other.id > entry.id and any(other.payload.get(name) for name in names))
+                   for other in self.entries.values())
+
     def check_tags(self, entry, row):
         """Tags that an edit added or removed: it was applied, or it was so already."""
+        if self.is_wish(entry, ("tags", "add_tags", "remove_tags")):
+            return
         add, remove = (set(entry.payload.get(name) or []) for name in ("add_tags", "remove_tags"))
         states = [(at, line) for at, line in row.states if line is not None]
         ends = [at for at, _ in states[1:]] + [None]
@@ -304,6 +313,8 @@ class Judge:
             self.find("edit lost", entry.id, f"delivered, and the tags were never so: {entry}")
 
     def check_edit(self, entry, row, name):
+        if self.is_wish(entry, ("tags", "add_tags", "remove_tags") if name == "tags" else (name,)):
+            return
         wanted = self.value(entry.payload, name)
         accepted = self.began(entry.id)
         states = [(at, line) for at, line in row.states if line is not None]
