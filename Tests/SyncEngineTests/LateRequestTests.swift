@@ -75,6 +75,23 @@ import Testing
         #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
     }
 
+    @Test func aClockThatIsSetBackKeepsNoEditWaitingForLong() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
+        try await isLost(fixture)
+        try await fixture.pull()
+        #expect(try fixture.states() == [.queued])
+        try await fixture.withEngine { _, store in
+            try await store.run(
+                "UPDATE outbox_attempt SET started_at = ?1, ended_at = ?1",
+                fixture.time.now.advanced(by: .seconds(86_400)))
+        }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered])
+        #expect(fixture.server.item(item)?.title == "First")
+    }
+
     /// One request is applied once.
     @Test func anEditThatIsFoundToBeDoneIsDeliveredAtOnce() async throws {
         let (fixture, item) = try await fixture()

@@ -148,7 +148,11 @@ extension Store {
             ).bind(task.entry.itemID).all { row in row.timestamp(0).map { (at: $0, isLost: row.int(1) == 1) } }
             // The last one is the one that was answered, or has done what was found.
             if sends.last?.isLost == true { sends.removeLast() }
-            let ends = sends.filter(\.isLost).map { min($0.at, now).advanced(by: interval) }
+            // One at a time to come was sent before the clock was set back. It is waited for once: then the entry is due by a time
+            // that was set with the clock.
+            let hasWaited = task.entry.state == .queued
+            let ends = sends.filter { $0.isLost && !(hasWaited && $0.at > now) }
+                .map { min($0.at, now).advanced(by: interval) }
             return ends.max().flatMap { $0 > now ? $0 : nil }
         }
     }
