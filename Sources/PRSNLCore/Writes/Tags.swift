@@ -136,7 +136,7 @@ package struct TagChange: Sendable, Equatable {
     }
 
     /// What a later change leaves of it.
-    package func without(_ later: TagChange) -> TagChange {
+    private func without(_ later: TagChange) -> TagChange {
         TagChange(
             added: Self.texts(Tags.set(added).subtracting(Tags.set(later.removed))),
             removed: Self.texts(Tags.set(removed).subtracting(Tags.set(later.added))))

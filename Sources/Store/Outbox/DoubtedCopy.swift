@@ -46,7 +46,7 @@ extension Store {
         return mark
     }
 
-    /// What would go out is parked: `queued`, and `unknown`, which is sent again where it is not found. What is behind another entry
+    /// What would go out is parked: `queued`, and `unknown`, which is sent again where it is not found. What is behind a creation
     /// stays there, and is sent, or looked for, after that one's decision. What was delivered is not verified any more, because
     /// newer edits of its item may be those that the backup lacks.
     private static func hold(

@@ -93,7 +93,7 @@ extension OutboxWriter {
         try advance(item)
     }
 
-    /// What was said of an item. Edits that became a part of a later one are in that.
+    /// What was said of an item, and is still wanted.
     private func wish(_ item: String) throws(SQLiteFailure) -> Wish {
         let words = try connection.cached(
             """

@@ -25,7 +25,8 @@ package struct OutboxEntry: Sendable, Equatable {
         case parked
         /// Given up by a person. Final.
         case dropped
-        /// Taken over by a newer entry before it was ever sent. Final.
+        /// Nothing of it is left to send: a later entry asked for something else, or a deletion made it superfluous. Left where that
+        /// deletion is taken back.
         case superseded
 
         /// Whether something is still to happen: `queued`, `sending`, `unknown`.

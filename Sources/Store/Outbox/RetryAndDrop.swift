@@ -32,7 +32,7 @@ package struct DropOutcome: Sendable, Equatable {
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
     package var dependents: [Int64] = []
-    /// Whose place a dropped deletion had taken, and that wait again.
+    /// What a dropped deletion had made superfluous, and waits again.
     package var revived: [Int64] = []
     /// Of the dropped ones, those that the server may have applied.
     package var maybeApplied: [Int64] = []
