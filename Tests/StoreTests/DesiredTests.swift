@@ -63,9 +63,83 @@ import Testing
     func aListOfIntentsIsOneWish(_ scene: Case) {
         let intents = scene.asks.enumerated().map { index, ask in
             let number = Int64(index + 1)
-            return Intent(number: number, command: number, ask: ask, isWithdrawn: scene.withdrawn.contains(number))
+            return Intent(number: number, ask: ask)
         }
-        #expect(Desired(intents).shown(over: scene.there, as: Target(.unsent)) == scene.shown)
+        #expect(
+            Desired(intents.filter { !scene.withdrawn.contains($0.number) }).shown(over: scene.there) == scene.shown)
+    }
+
+    /// What was delivered of an item, and what it lacks once the server has processed it.
+    struct Delivered: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var words: [Intent]
+        var theirs: ItemEdit
+        var lacking: [Int64: ItemEdit]
+
+        init(_ name: String, _ words: [Intent], on theirs: ItemEdit, _ lacking: [Int64: ItemEdit] = [:]) {
+            (testDescription, self.words, self.theirs, self.lacking) = (name, words, theirs, lacking)
+        }
+    }
+
+    private static func capture(
+        _ number: Int64, _ title: String? = nil, _ tags: [String] = [], remark: String? = nil, isDelivered: Bool = false
+    ) -> Intent {
+        let item = NewItem(url: "https://example.org/", title: title, note: remark, tags: tags)
+        return Intent(number: number, ask: .create(item), isDelivered: isDelivered)
+    }
+
+    private static func edit(_ number: Int64, _ edit: ItemEdit, isDelivered: Bool = true) -> Intent {
+        Intent(number: number, ask: .edit(edit), isDelivered: isDelivered)
+    }
+
+    private static func adding(_ tags: String...) -> ItemEdit { ItemEdit(tagChange: TagChange(added: tags)) }
+
+    private static let scraped = ItemEdit(title: "Scraped", tags: ["s"])
+
+    static let deliveries: [Delivered] = [
+        Delivered("nothing was said", [], on: scraped),
+        Delivered("the server has it", [capture(1, "Scraped", ["s"])], on: scraped),
+        Delivered(
+            "title and tags", [capture(1, "A", ["a"])], on: scraped,
+            [1: ItemEdit(title: "A", tagChange: TagChange(added: ["a"]))]),
+        Delivered(
+            "the last title and all tags", [capture(1, "A", ["a"]), capture(2, "B", ["b"])], on: scraped,
+            [1: adding("a"), 2: ItemEdit(title: "B", tagChange: TagChange(added: ["b"]))]),
+        Delivered(
+            "a capture without a title leaves the earlier one", [capture(1, "A"), capture(2, nil, ["b"])], on: scraped,
+            [1: ItemEdit(title: "A"), 2: adding("b")]),
+        Delivered(
+            "an earlier capture that was delivered later",
+            [capture(1, "A", ["a"]), capture(2, "B", isDelivered: true)],
+            on: ItemEdit(title: "B", tags: ["s"]), [1: adding("a")]),
+        Delivered(
+            "a title that others have changed since the edit of it",
+            [capture(1, "A", ["s"]), edit(2, ItemEdit(title: "E"))],
+            on: ItemEdit(title: "Theirs", tags: ["s"])),
+        Delivered(
+            "a tag that was taken away since does not follow",
+            [capture(1, nil, ["a", "b"]), edit(2, ItemEdit(tagChange: TagChange(removed: ["a"])))], on: scraped,
+            [1: adding("b")]),
+        Delivered(
+            "an edit that was sent while the item was in process",
+            [capture(1, "A"), edit(2, ItemEdit(title: "E"), isDelivered: false)], on: scraped, [2: ItemEdit(title: "E")]
+        ),
+        Delivered(
+            "a remark for an item without a summary", [capture(1, remark: "R")], on: scraped,
+            [1: ItemEdit(summary: "R")]),
+        Delivered(
+            "white space that the server has squeezed", [capture(1, "A  b")], on: ItemEdit(title: "A b", tags: [])),
+    ]
+
+    @Test(arguments: deliveries)
+    func whatTheServerLacksIsOfTheEntryThatAskedForItLast(_ one: Delivered) {
+        let desired = Desired(one.words)
+        var lacking: [Int64: ItemEdit] = [:]
+        for word in one.words where !word.isDelivered {
+            let edit = desired.lacking(of: word.number, in: one.theirs)
+            if !edit.isEmpty { lacking[word.number] = edit }
+        }
+        #expect(lacking == one.lacking)
     }
 
     private static let seed = SeededRandom("DesiredTests").seed
@@ -98,8 +172,15 @@ private final class ShadowScene {
     private let store: Store
     private var random: SeededRandom
     private var now = StoreFixture.at(5_000)
+    private struct Said {
+        var number: Int64
+        var command: Int64
+        var ask: Intent.Ask
+        var isWithdrawn = false
+    }
+
     /// By item.
-    private var intents: [String: [Intent]] = [:]
+    private var intents: [String: [Said]] = [:]
     /// The items whose intents the entry stands for, and how many entries it has taken in.
     private var accepted: [(entry: Int64, item: String, number: Int64, command: Int64, isAlone: Bool)] = []
     private var number: Int64 = 0
@@ -161,7 +242,7 @@ private final class ShadowScene {
                 case .edit(_, let edit): .edit(edit)
                 case .delete: .delete
                 }
-            intents[write.itemID, default: []].append(Intent(number: number, command: command, ask: ask))
+            intents[write.itemID, default: []].append(Said(number: number, command: command, ask: ask))
             accepted.append((write.entry, write.itemID, number, command, write.supersedes.isEmpty))
         }
     }
@@ -192,7 +273,7 @@ private final class ShadowScene {
         withdraw(write.item) { isAll || $0.number == write.number }
     }
 
-    private func withdraw(_ item: String, where isMeant: (Intent) -> Bool) {
+    private func withdraw(_ item: String, where isMeant: (Said) -> Bool) {
         intents[item] = intents[item]?.map { intent in
             var intent = intent
             if isMeant(intent) { intent.isWithdrawn = true }
@@ -210,16 +291,27 @@ private final class ShadowScene {
         )
         var wanted: [String] = []
         for id in ["item-1", "item-2", "item-3"] + intents.keys.filter({ $0.hasPrefix("local-") }) {
-            let desired = Desired(intents[id] ?? [])
+            let said = (intents[id] ?? []).filter { !$0.isWithdrawn }
+            let desired = Desired(said.map { Intent(number: $0.number, ask: $0.ask) })
             let isLocal = id.hasPrefix("local-")
             if isLocal, desired.creation == nil { continue }
             let there = isLocal ? ItemEdit() : ItemEdit(title: "Item \(id.suffix(1))", tags: ["a", "b"])
-            guard let item = desired.shown(over: there, as: Target(.unsent)) else { continue }
+            guard let item = desired.shown(over: there) else { continue }
             wanted.append(line(id, item.title, item.summary, Tags.json(item.tags ?? [])))
         }
         // The list's own count, which comes from counters.
         let total = try StoreReader(path: fixture.path).list(ItemFilter(), limit: 1, counting: 2).total
         return (shown.sorted() + ["\(total ?? -1)"], wanted.sorted() + ["\(wanted.count)"])
+    }
+}
+
+extension Desired {
+    /// What people see of an item. `nil` where it is to be deleted.
+    fileprivate func shown(over there: ItemEdit) -> ItemEdit? {
+        guard deletion == nil else { return nil }
+        var there = there
+        there.title = there.title ?? creation?.value.shownTitle
+        return there.overlaid(by: edit.resolved(with: there.tags))
     }
 }
 

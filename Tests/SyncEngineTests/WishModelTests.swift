@@ -160,10 +160,14 @@ private final class WishWorld {
     }
 
     private func undo() async throws {
-        let unverified = try fixture.list(
-            "SELECT id FROM outbox WHERE is_unverified IS 1 AND base IS NOT NULL AND kind IN ('capture', 'note')")
+        // What such a capture of a known URL asked for besides may yet follow, or follows already.
+        let following = try fixture.list(
+            """
+            SELECT id FROM outbox WHERE is_unverified IS 1 AND base IS NOT NULL AND kind IN ('capture', 'note')
+            UNION SELECT follows FROM outbox WHERE follows IS NOT NULL AND state IN ('queued', 'parked')
+            """)
         let outcome = try await process.store.undo(now: fixture.time.now)
-        for kept in outcome.kept where unverified.contains("\(kept.id)") { model.withdrawn(kept.id) }
+        for kept in outcome.kept where following.contains("\(kept.id)") { model.withdrawn(kept.id) }
         note("undo: \(outcome.taken) of \(outcome.count); \(try fixture.outbox())")
         guard outcome.count > 0, outcome.taken == outcome.count, let last = before.popLast() else { return }
         model = last.model

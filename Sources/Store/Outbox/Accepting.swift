@@ -128,7 +128,6 @@ extension OutboxWriter {
         for other in open where other.kind == .edit && other.state == .queued && other.maybeApplied {
             try change(other.id) { if $0.errorCode == nil, !$0.awaitsItem { $0.dueAt = nil } }
         }
-        try followUp(item)
         try refreshLocalEdit(item)
         try advance(item)
         return AcceptedWrite(

@@ -183,7 +183,8 @@ extension Store {
         let old = """
             SELECT id FROM outbox WHERE ended_at < ? AND item_id NOT IN (
                 SELECT item_id FROM outbox WHERE is_unverified IS 1
-                    AND item_id IN (SELECT id FROM item WHERE deleted_at IS NULL UNION ALL SELECT id FROM local_item))
+                    AND item_id IN (SELECT id FROM item WHERE deleted_at IS NULL UNION ALL SELECT id FROM local_item)
+                UNION ALL SELECT item_id FROM outbox WHERE follows IS NOT NULL AND ended_at IS NULL)
             """
         guard try hasRow(old + " LIMIT 1", limit) else { return }
         try writeOutbox { connection throws(SQLiteFailure) in

@@ -86,13 +86,13 @@ extension OutboxTask {
     /// An entry of the item.
     private struct Row {
         var id: Int64
+        /// Of what follows by itself, the number of the entry that has asked for it.
+        var place: Int64
         var state: OutboxEntry.State
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
 
-        var intent: Intent {
-            Intent(number: id, command: id, ask: payload.ask, seen: base, isDelivered: state == .delivered)
-        }
+        var intent: Intent { Intent(number: id, ask: payload.ask, isDelivered: state == .delivered) }
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
     }
@@ -106,7 +106,7 @@ extension OutboxTask {
         else { return found }
         let rows = try task.rows(connection)
         let group = task.group(rows)
-        task.others = group.dropFirst().map(\.id)
+        task.others = group.map(\.id).filter { $0 != id }
         if task.entry.kind == .edit { try task.noteKnown(rows, group, connection) }
         let isUnderWay = task.entry.state != .queued
         // An edit that has no answer is compared anew, and a creation is looked for as it was sent.
@@ -116,9 +116,10 @@ extension OutboxTask {
             ).bind(Int(id)).first { OutboxEntry.Payload(kind: task.entry.kind, json: $0.text(0)) }
             if let sent = sent ?? nil { task.entry.payload = sent }
         }
-        let later = rows.filter { $0.state == .delivered && $0.id > id }
+        let place = group.map(\.place).min() ?? id
+        let later = rows.filter { $0.state == .delivered && $0.place > place }
         guard group.count > 1 || !later.isEmpty else { return task }
-        let desired = Desired((group + later).sorted { $0.id < $1.id }.map(\.intent))
+        let desired = Desired((group + later).sorted { ($0.place, $0.id) < ($1.place, $1.id) }.map(\.intent))
         task.overridden = Set(task.covered.filter { !desired.wants($0) })
         task.overridingEntry = later.last?.id
         if task.entry.kind == .edit {
@@ -140,25 +141,31 @@ extension OutboxTask {
         // Of a creation, nothing was sent before it.
         let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
         return try connection.cached(
-            "SELECT id, kind, state, payload, base FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0 ORDER BY id"
+            """
+            SELECT id, kind, state, payload, base, coalesce(follows, id) FROM outbox WHERE item_id = ?1 AND \(open)
+            ORDER BY coalesce(follows, id), id
+            """
         ).bind(entry.itemID).bind(Int(entry.id)).all { row -> Row? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
                 let state = row.text(2).flatMap(OutboxEntry.State.init),
                 let payload = OutboxEntry.Payload(kind: kind, json: row.text(3))
             else { return nil }
-            return Row(id: row.int64(0), state: state, payload: payload, base: ItemEdit(json: row.text(4)))
+            return Row(
+                id: row.int64(0), place: row.int64(5), state: state, payload: payload, base: ItemEdit(json: row.text(4))
+            )
         }
     }
 
     /// What is under way together, or would be sent together now.
     private func group(_ rows: [Row]) -> [Row] {
-        let first = rows.filter { $0.id == entry.id }
-        let later = rows.filter { $0.id > entry.id }
-        guard entry.state == .queued else { return first + later.filter { $0.state == entry.state && $0.edit != nil } }
         // Which of several the server has refused shows when each is sent alone.
-        guard !entry.wasRefused else { return first }
-        guard entry.kind.isCreation else { return first + later.filter { $0.state == .queued && $0.edit != nil } }
-        return first + later.prefix { $0.state == .queued && $0.edit.map { $0.goesAlong(with: entry.kind) } ?? false }
+        guard entry.state != .queued || !entry.wasRefused else { return rows.filter { $0.id == entry.id } }
+        guard entry.state == .queued, entry.kind.isCreation else {
+            return rows.filter { $0.id == entry.id || $0.state == entry.state && $0.edit != nil }
+        }
+        return rows.prefix { row in
+            row.id == entry.id || row.state == .queued && row.edit?.goesAlong(with: entry.kind) == true
+        }
     }
 
     private mutating func noteKnown(

@@ -85,17 +85,17 @@ struct OutboxWriter {
         var follows: Int64?
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
-        var intent: Intent { Intent(number: id, command: id, ask: payload.ask, seen: base) }
+        var intent: Intent { Intent(number: id, ask: payload.ask) }
         /// Whether the server certainly has nothing of it.
         var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
     }
 
-    /// The entries of an item that are not over, in their order.
+    /// The entries of an item that are not over, in the order in which they were asked for.
     func open(_ item: String) throws(SQLiteFailure) -> [Open] {
         try connection.cached(
             """
             SELECT id, kind, state, attempts, maybe_applied, payload, base, follows FROM outbox
-            WHERE item_id = ? AND ended_at IS NULL ORDER BY id
+            WHERE item_id = ? AND ended_at IS NULL ORDER BY coalesce(follows, id), id
             """
         ).bind(item).all { row -> Open? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
@@ -110,7 +110,7 @@ struct OutboxWriter {
 
     /// - Parameters:
     ///   - dueAt: `nil` puts it behind the entry of its item that comes first. `advance` gives that one its time.
-    ///   - follows: of an edit that nobody made: the last entry that asked for it.
+    ///   - follows: of an edit that follows by itself: the entry that has asked for it.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
         base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
@@ -176,14 +176,15 @@ struct OutboxWriter {
     }
 
     /// One request of an item is under way at a time. A creation goes before all else, a deletion before all edits, and an edit that
-    /// a person has to decide about holds up none.
+    /// a person has to decide about holds up none. What follows a creation goes along with other edits, so that its backoff holds up none.
     private static func next(_ rows: [Waiting]) -> Waiting? {
         if rows.contains(where: { $0.state == .sending || $0.state == .unknown }) { return nil }
         if let creation = rows.first(where: { $0.kind.isCreation }) {
             return creation.state == .queued ? creation : nil
         }
         if let deletion = rows.last(where: { $0.kind == .delete }) { return deletion.state == .queued ? deletion : nil }
-        return rows.first { $0.state == .queued }
+        let edits = rows.filter { $0.state == .queued }
+        return edits.first { !$0.isFollowUp } ?? edits.first
     }
 
     private mutating func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws(SQLiteFailure) {

@@ -33,8 +33,6 @@ extension OutboxWriter {
         }
         if outcome.isParked, kind.isCreation, !record.isUndecidable { try collapse(task.entry) }
         if kind == .edit, !outcome.isUnknown { try giveWayToDeletion(item) }
-        // What was said meanwhile does not wait behind a follow-up that has failed.
-        if task.entry.follows != nil, !outcome.isUnknown { try followUp(item) }
         if !outcome.isUnknown { try advance(item) }
         if kind == .edit || outcome.isParked { try refreshLocalEdit(item) }
         if record.from == .unknown || record.from == .sending, kind.isCreation, !outcome.isUnknown {
@@ -149,21 +147,15 @@ extension OutboxWriter {
             // The small server answers with the item as it keeps it.
             guard delivery.serverID != nil, delivery.item == nil, !isTakenBack else { break }
             for id in covered {
-                guard let own = try OutboxTask.own(id, connection) else { continue }
-                try noteUnverified(id, own, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
+                try noteUnverified(id, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
             }
-            remark = try followUp(item, seen: delivery.there, isOfOldItem: delivery.there != nil)
+            remark = try followUp(item, known: delivery.there == nil ? nil : entry.id, seen: delivery.there)
         case .edit:
             write.fields = try applyEdit(item, record.payload, delivery)
             write.updatedAt = delivery.updatedAt
             try releaseFollowUps()
-            for id in covered where id != entry.id || entry.follows == nil {
-                if let own = try OutboxTask.own(id, connection) { try noteUnverified(id, own, there: nil, item: item) }
-            }
-            // A title that the server has cut or cleaned is not sent again and again. What it makes of others is not known before it has
-            // processed the item.
-            let isSeen = entry.follows == nil ? false : try !isPending(item)
-            try followUp(item, seen: isSeen ? write.fields : nil)
+            for id in covered { try noteUnverified(id, item: item) }
+            try endAnswered(item)
         case .delete:
             try deleteMissing(item)
             write.isDeletion = true

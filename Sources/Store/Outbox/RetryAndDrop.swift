@@ -221,22 +221,14 @@ extension OutboxWriter {
 
     /// - Returns: What waits again.
     fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) -> [Int64] {
-        let row = try connection.cached("SELECT state, item_id, kind, follows FROM outbox WHERE id = ?")
+        let row = try connection.cached("SELECT state, item_id, kind FROM outbox WHERE id = ?")
             .bind(Int(id))
         guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),
             let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
         else { throw stale("#\(id) is gone") }
-        let isFollowUp = row.text(3) != nil
         row.reset()
         guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
         try move(id, from: state, to: .dropped)
-        // The server's values are to stand: what was asked for before does not follow either.
-        if isFollowUp || kind == .edit && state == .parked {
-            let earlier = try connection.cached(
-                "SELECT id FROM outbox WHERE item_id = ? AND id < ? AND is_unverified IS 1"
-            ).bind(item).bind(Int(id))
-            try change(each: earlier) { $0.isUnverified = false }
-        }
         if kind.isCreation {
             try removeLocalItem(entry: id)
             try release(id)
