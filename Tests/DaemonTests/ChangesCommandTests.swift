@@ -47,6 +47,31 @@ import Testing
         #expect(again.pollExit() == nil)
     }
 
+    /// Of one that is new, of one of a URL that was there, and of one that was given up before it was sent.
+    @Test func aCaptureIsAddedOnceAndNeverDeleted() async throws {
+        let (fixture, daemon) = try await running()
+        let known = try #require(fixture.server.items().first { $0.url != nil })
+        try await note("a new note", fixture)
+        #expect(try await fixture.control("capture", "--wait", try #require(known.url)).exit == .status(0))
+        #expect(try await fixture.control("sync").exit == .status(0))
+        daemon.signal(SIGTERM)
+        #expect(try await daemon.waitForExit() == .status(0))
+        #expect(try await fixture.control(["note", "-"], input: "never sent").exit == .status(0))
+        #expect(try await fixture.control("undo").exit == .status(0))
+        let lines = try await fixture.control("changes", "--json").stdout.split(separator: "\n").map(String.init)
+        let made = try #require(fixture.server.captures.first { $0.url == nil }).id
+        func count(_ kind: String, _ more: String = "") -> Int {
+            lines.count { $0.contains(#""kind":"\#(kind)""#) && $0.contains(more) }
+        }
+        #expect(count("added") == 3 && count("added", #""item_id":"local-"#) == 3, "\(lines)")
+        #expect(count("identified") == 2 && count("deleted") == 1 && count("deleted", "never sent") == 1, "\(lines)")
+        for id in [made, known.id] { #expect(count("identified", #""new":{"id":"\#(id)"}}"#) == 1, "\(lines)") }
+        let text = try await fixture.control("changes").stdout
+        #expect(text.contains(#" "a new note" as \#(made.prefix(8))"# + "\n"), "\(text)")
+        let status = try await fixture.control("verify", "--file")
+        #expect(status.exit == .status(0), "\(status)")
+    }
+
     /// At least once and in order, whoever is killed, and what is repeated has the same number.
     @Test func killsOfAllThreeLoseNothing() async throws {
         var random = SeededRandom()

@@ -199,8 +199,16 @@ class Account:
 
     def judge_applied(self, since):
         """What was done to the rows since a place is what the copy's log has behind it: each once, and in its order."""
-        rows = self.setting.query("SELECT kind, item_id FROM change WHERE seq > ?", since[1])
-        expected = [(OPERATIONS[kind], id) for kind, id in rows if kind in OPERATIONS]
+        present = {id for id, in self.setting.query("SELECT id FROM item WHERE rowid <= (SELECT items_before FROM change_state)")}
+        expected = []
+        for seq, kind, id, other in self.setting.query("SELECT seq, kind, item_id, json_extract(new, '$.id') FROM change"):
+            steps = [(OPERATIONS[kind], id)] if kind in OPERATIONS else []
+            if kind == "identified":
+                # It is another row, unless that is there.
+                steps = [("DELETE", id)] + ([("INSERT", other)] if other and other not in present else [])
+            for what, item in steps:
+                {"INSERT": present.add, "DELETE": present.discard}.get(what, bool)(item)
+            expected += steps if seq > since[1] else []
         found = self.run.postgres.query("SELECT what, item FROM applied WHERE account = %s ORDER BY n", self.name)
         if expected != found:
             at = next((n for n, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found)))

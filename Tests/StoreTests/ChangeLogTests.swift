@@ -68,6 +68,45 @@ import Testing
         await store.close()
     }
 
+    private func deliver(_ id: Int64, _ delivery: WriteOutcome.Delivery, _ store: Store) async throws {
+        #expect(try await store.beginSending(id, evidence: nil, now: Self.now))
+        try await store.record(id, .delivered(delivery), now: Self.now)
+    }
+
+    /// A reader that does not know the kind is right about deletions.
+    @Test func aCreationIsAddedOnceAndIdentifiedByItsDelivery() async throws {
+        let store = try await complete()
+        let drafts = ["Buy milk", "Bread", "Butter"].map { WriteDraft.create(NewItem(note: $0)) }
+        _ = try await store.accept(drafts + [.create(NewItem(note: "Never sent"))], now: Self.now)
+        try await deliver(1, WriteOutcome.Delivery(serverID: "new"), store)
+        // One that was there, and one of which the server does not say the id.
+        try await deliver(2, WriteOutcome.Delivery(serverID: "first", there: ItemEdit()), store)
+        try await deliver(3, WriteOutcome.Delivery(there: ItemEdit()), store)
+        _ = try await store.drop([4], withDependents: true, dryRun: false, now: Self.now)
+        try await store.add([Fixture.article("new", title: "Buy milk", at: 3)])
+        let milk = "FROM change WHERE kind = 'added' AND new LIKE '%milk%'"
+        let local = try #require(try fixture.query("SELECT item_id \(milk)"))
+        let seq = try #require(try fixture.query("SELECT seq \(milk)").flatMap { Int64($0) })
+        let seen = try rows().dropFirst().map { row in
+            row.split(separator: " ").dropFirst().prefix(2).map { $0.hasPrefix("local-") ? "local" : $0 }
+                .joined(separator: " ")
+        }
+        let added = Array(repeating: "added local", count: 4)
+        let identified = Array(repeating: "identified local", count: 3)
+        #expect(seen == added + identified + ["deleted local", "edited new"], "\(seen)")
+        let row = try rows()[5]
+        #expect(row.hasPrefix("6 identified \(local) here {") && row.hasSuffix(#"} {"id":"new"}"#), "\(row)")
+        #expect(try rows()[6].hasSuffix(#"} {"id":"first"}"#) && rows()[7].hasSuffix("} "))
+        await store.close()
+        let reader = try StoreReader(path: fixture.path)
+        let place = ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: 0)
+        // The row before it was changed, and after it: each has the words.
+        #expect(try reader.changes(after: place, matching: SearchQuery("milk", now: Self.now)) == [seq, 6, 10])
+        for invariant in try reader.check() where invariant.name.contains("changes") {
+            #expect(invariant.holds, "\(invariant)")
+        }
+    }
+
     /// SQLite 3.40 ends a text at U+0000 where it takes JSON apart, and gives numbers 15 digits.
     @Test func valuesAreWhole() async throws {
         let store = try await complete()
@@ -218,8 +257,9 @@ import Testing
                 let old = (try? Self.members(row.text(3), connection)) ?? [:]
                 let new = (try? Self.members(row.text(4), connection)) ?? [:]
                 for (name, value) in old { #expect(folded[id]?[name] ?? "" == value, "\(kind) \(id) \(name)") }
-                if kind == "deleted" {
-                    folded[id] = nil
+                if ["deleted", "identified"].contains(kind) {
+                    let item = folded.removeValue(forKey: id)
+                    if let server = new["id"], folded[server] == nil { folded[server] = item }
                 } else {
                     folded[id, default: [:]].merge(new.filter { $0.value != "" }) { $1 }
                     for (name, value) in new where value == "" { folded[id]?[name] = nil }
@@ -229,6 +269,9 @@ import Testing
         }
         #expect(place > 100)
         await store.close()
+        for invariant in try StoreReader(path: fixture.path).check() where invariant.name == "timeline_of_changes" {
+            #expect(invariant.holds, "\(invariant)")
+        }
     }
 
     /// Against a scan: each change with the item as it was and as it is.
@@ -244,9 +287,12 @@ import Testing
             row in
             let id = row.text(2) ?? ""
             let before = states[id]
-            if row.text(1) == "deleted" { states[id] = nil }
+            if row.text(1) == "identified", let server = (try? Self.members(row.text(3), connection))?["id"] {
+                states[server] = states[server] ?? before
+            }
+            if ["deleted", "identified"].contains(row.text(1)) { states[id] = nil }
             if ["added", "restored"].contains(row.text(1)) { states[id] = [:] }
-            if row.text(1) != "deleted", row.text(1) != "text" {
+            if !["deleted", "identified", "text"].contains(row.text(1)) {
                 states[id, default: [:]].merge((try? Self.members(row.text(3), connection)) ?? [:]) { $1 }
             }
             for state in [before, states[id]].compactMap(\.self) {
@@ -318,10 +364,11 @@ import Testing
         case 8: _ = try? await store.accept([.delete(item: id)], now: now)
         default:
             _ = try await store.accept([.create(NewItem(note: text))], now: now)
-            if Bool.random(using: &random),
-                let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL")
-            {
-                _ = try await store.drop([Int64(entry) ?? 0], withDependents: true, dryRun: false, now: now)
+            let entry = try fixture.query("SELECT max(id) FROM outbox WHERE ended_at IS NULL").flatMap { Int64($0) }
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: _ = try await store.drop([entry ?? 0], withDependents: true, dryRun: false, now: now)
+            case 1: try await deliver(entry ?? 0, WriteOutcome.Delivery(serverID: id), store)
+            default: break
             }
         }
     }

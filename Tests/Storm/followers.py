@@ -42,7 +42,10 @@ class Picture:
         is_new = kind in ("present", "added", "restored")
         if is_new != (item is None) or any((item or {}).get(name) != value for name, value in (old or {}).items()):
             self.complain(change, f"it was {item}")
-        if kind == "deleted":
+        if kind in ("deleted", "identified"):
+            # What it is from now on may be there already.
+            if kind == "identified" and new:
+                self.items.setdefault(new["id"], item)
             self.items.pop(id, None)
             self.texts.pop(id, None)
         else:

@@ -88,8 +88,13 @@ def apply(cursor, account, change):
         values = [fit(change["new"][name]) for name in names]
         sets = ", ".join(f"{name} = %s" for name in names)
         cursor.execute(f"UPDATE prsnl_item SET {sets} WHERE account = %s AND id = %s", (*values, *key))
-    elif kind == "deleted":
-        cursor.execute("DELETE FROM prsnl_item WHERE account = %s AND id = %s", key)
+    elif kind in ("deleted", "identified"):
+        cursor.execute(f"DELETE FROM prsnl_item WHERE account = %s AND id = %s RETURNING {', '.join(NAMES)}", key)
+        row = cursor.fetchone()
+        if kind == "identified" and row and change["new"]:
+            # What it is from now on may be there already.
+            insert(cursor, account, [{"item_id": change["new"]["id"], "new": dict(zip(NAMES, row))}])
+            return
     else:
         return
     if cursor.rowcount != 1:

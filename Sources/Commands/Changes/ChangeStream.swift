@@ -152,6 +152,7 @@ struct ChangeStream {
         let what = [
             row.itemID.map(OutboxWords.shortID), row.title.map { " \"\($0)\"" },
             row.kind == "edited" ? row.fields.map { "(\($0))" } : nil,
+            row.kind == "identified" && row.new != nil ? row.fields.map { "as \(OutboxWords.shortID($0))" } : nil,
         ].compactMap(\.self).joined(separator: " ")
         return front + SafeText.harmless("\(row.kind) \(row.origin == "here" ? "here " : "")\(what)") + "\n"
     }

@@ -25,10 +25,11 @@ extension StoreReader {
                     after = try current.bind(text).first { $0.text(0) } ?? nil
                 }
                 let (kind, was) = try change.bind(row.int(0)).first { ($0.text(0), $0.text(1)) } ?? (nil, nil)
+                if ["deleted", "identified"].contains(kind) { after = nil }
                 let before: String? =
                     switch kind {
                     case "added", "restored": nil
-                    case "deleted": was
+                    case "deleted", "identified": was
                     case "edited": try patch.bind(after ?? "{}").bind(was ?? "{}").first { $0.text(0) } ?? nil
                     default: after
                     }

@@ -10,9 +10,11 @@ final class ChangeNotes {
     private unowned let connection: Connection
     private var items: [ByteText: (wasKnown: Bool, was: String?)] = [:]
     private var texts: [ByteText: String?] = [:]
+    /// Creations that were delivered: the local id, and the one that the server has given. The same twice where it does not say.
+    private var creations: [(local: ByteText, id: ByteText)] = []
 
     private enum Kind: Int {
-        case item, insertedItem, text, firstText
+        case item, insertedItem, text, firstText, creation
     }
 
     private static let text = "SELECT text_mark(content, transcription) FROM item_text WHERE item_id = ?1"
@@ -24,13 +26,18 @@ final class ChangeNotes {
         guard try connection.integer("SELECT items_before IS NOT NULL FROM change_state") == 1 else { return nil }
         try connection.registerTextMark()
         let notes = ChangeNotes(connection)
-        try connection.register("change_note", count: 2, notes) { context, _, values in
+        try connection.register("change_note", count: -1, notes) { context, count, values in
             let notes = Unmanaged<ChangeNotes>.fromOpaque(sqlite3_user_data(context)).takeUnretainedValue()
             guard let values, let kind = Kind(rawValue: Int(sqlite3_value_int(values[0]))),
                 let id = Connection.bytes(values[1])
             else { return }
             do throws(SQLiteFailure) {
-                try notes.note(kind, String(decoding: id, as: UTF8.self))
+                let item = String(decoding: id, as: UTF8.self)
+                try notes.note(kind, item)
+                guard count == 3, let other = Connection.bytes(values[2]) else { return }
+                let identified = String(decoding: other, as: UTF8.self)
+                try notes.note(.item, identified)
+                notes.creations.append((ByteText(item), ByteText(identified)))
             } catch {
                 sqlite3_result_error(context, error.message, -1)
             }
@@ -79,6 +86,11 @@ final class ChangeNotes {
             + trigger("BEFORE UPDATE", "item_body", .text, "new.item_id")
             + triggers("local_item", id: "id") + triggers("local_edit", id: "item_id")
             + triggers("held_item", id: "item_id")
+            + trigger(
+                "BEFORE UPDATE OF state", "outbox",
+                when: "new.state = 'delivered' AND old.state != 'delivered' AND old.kind IN ('capture', 'note')",
+                .creation,
+                "old.item_id, new.item_id")
     }()
 
     // MARK: In a transaction
@@ -87,13 +99,14 @@ final class ChangeNotes {
     func forget() {
         if !items.isEmpty { items = [:] }
         if !texts.isEmpty { texts = [:] }
+        creations = []
     }
 
     /// Once for each.
     private func note(_ kind: Kind, _ id: String) throws(SQLiteFailure) {
         let key = ByteText(id)
         switch kind {
-        case .item where items[key] == nil:
+        case .item where items[key] == nil, .creation where items[key] == nil:
             let isKnown = try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(id).hasRow()
             items[key] = (isKnown, try one(ChangeLog.shown, id))
         case .insertedItem where items[key] == nil: items[key] = (false, try one(ChangeLog.created, id))
@@ -116,6 +129,14 @@ final class ChangeNotes {
         guard !items.isEmpty || !texts.isEmpty else { return 0 }
         defer { forget() }
         var changes: [ChangeLog.Change] = []
+        for (local, id) in creations {
+            guard let was = items[local]?.was, try one(ChangeLog.shown, local.text) == nil else { continue }
+            let isKnown = id != local
+            let new = isKnown ? #"{"id":\#(JSONText.string(id.text))}"# : nil
+            changes.append((local.text, "identified", try difference(was, nil).0, new))
+            items[local] = nil
+            if isKnown, items[id]?.was == nil { items[id] = (true, was) }
+        }
         for (id, item) in items.sorted(by: { $0.key < $1.key }) {
             let new = try one(ChangeLog.shown, id.text)
             guard item.was != new else { continue }

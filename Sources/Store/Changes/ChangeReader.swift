@@ -38,7 +38,7 @@ package struct Change: Sendable, Equatable {
     package var new: String?
     /// The item's, as of the change or as it is now.
     package var title: String?
-    /// The names of what has changed.
+    /// The names of what has changed; of an identified item its id.
     package var fields: String?
 
     /// One line of JSON, without its end. docs/cli.md describes it.
@@ -91,7 +91,7 @@ extension StoreReader {
                 """
                 SELECT seq, at, item_id, kind, origin, old, new, coalesce(json_extract(becomes, '$.title'),
                         json_extract(was, '$.title'), (SELECT \(WrittenHere.shownTitle) FROM item WHERE id = item_id)),
-                    (SELECT group_concat(key, ', ') FROM json_each(coalesce(becomes, was)))
+                    (SELECT group_concat(iif(kind = 'identified', value, key), ', ') FROM json_each(coalesce(becomes, was)))
                 FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY seq LIMIT ?
                 """
             ).bind(Int(place?.seq ?? 0)).bind(limit).all { row -> Change? in

@@ -94,17 +94,24 @@ enum TagChanges {
 /// Step 14: what people asked for stays as it was accepted, and each send says what it has carried.
 ///
 /// `command`: the key of the command that the entry belongs to; NULL where its transaction is the command. `payload`: what was
-/// sent, where that is not the entry's own payload. `is_withdrawn`: 1 for a delivered entry whose words are not wanted any more. Edits whose place a later one had taken wait again, and are sent with it.
+/// sent, where that is not the entry's own payload. `is_withdrawn`: 1 for a delivered entry whose words are not wanted any more.
+/// Edits whose place a later one had taken wait again, at its time, and are sent with it.
 enum SentPayloads {
     static let all = [
         "ALTER TABLE outbox ADD COLUMN command TEXT;",
         "ALTER TABLE outbox ADD COLUMN is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1));",
         "ALTER TABLE outbox_attempt ADD COLUMN payload TEXT;",
         """
-        UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL
+        UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL,
+            (next_attempt_at, awaits_item)
+                = (SELECT next_attempt_at, awaits_item FROM outbox AS later WHERE later.id = outbox.superseded_by)
         WHERE kind = 'edit' AND follows IS NULL AND state = 'superseded' AND superseded_from = 'queued'
             AND superseded_by IN (SELECT id FROM outbox WHERE kind = 'edit' AND follows IS NULL AND state = 'queued'
                 AND attempts = 0);
+        UPDATE outbox SET next_attempt_at = NULL, awaits_item = 0
+        WHERE kind = 'edit' AND follows IS NULL AND state = 'queued' AND EXISTS (SELECT 1 FROM outbox AS earlier
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.kind = 'edit'
+                AND earlier.follows IS NULL AND earlier.state = 'queued');
         UPDATE copy SET waiting = (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown'));
         """,
         "ALTER TABLE outbox DROP COLUMN superseded_due_at;",

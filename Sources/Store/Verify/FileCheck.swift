@@ -131,7 +131,8 @@ enum FileCheck {
             SELECT 'after #' || before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM change_log)
             WHERE seq != before + 1
             UNION ALL SELECT '#' || seq || ' ' || kind || ' ' || origin FROM change_log WHERE origin NOT IN ('server', 'here')
-                OR kind NOT IN ('added', 'edited', 'deleted', 'restored', 'text', 'pulled') OR (item_id IS NULL) != (kind = 'pulled')
+                OR kind NOT IN ('added', 'edited', 'deleted', 'restored', 'text', 'pulled', 'identified')
+                OR (item_id IS NULL) != (kind = 'pulled')
             """
         ),
         ("timeline_of_changes", "The timeline shows what the last change of each item says", ""),
@@ -172,7 +173,12 @@ enum FileCheck {
     }
 
     static let lastChanges = """
-        SELECT item_id, kind, iif(json_valid(new), new, NULL), max(seq) FROM change_log WHERE item_id IS NOT NULL AND kind != 'text' GROUP BY item_id
+        SELECT item_id, kind, new, max(seq) FROM (
+            SELECT item_id, kind, iif(json_valid(new), new, NULL) AS new, seq FROM change_log
+            WHERE item_id IS NOT NULL AND kind != 'text'
+            UNION ALL SELECT json_extract(new, '$.id'), 'added', '{}', seq FROM change_log
+            WHERE kind = 'identified' AND json_valid(new)
+        ) GROUP BY item_id
         """
     static let mostFindings = 5
 }
@@ -230,7 +236,7 @@ extension StoreReader {
             row throws(SQLiteFailure) in
             guard let id = row.text(0) else { return }
             let current = try shown.bind(id).first { $0.text(0) } ?? nil
-            let isDeleted = row.text(1) == "deleted"
+            let isDeleted = ["deleted", "identified"].contains(row.text(1))
             if isDeleted == (current == nil) {
                 guard let current, let new = row.text(2) else { return }
                 if try isSame.bind(current).bind(new).first({ $0.int(0) }) == 1 { return }
