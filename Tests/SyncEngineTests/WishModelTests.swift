@@ -164,7 +164,8 @@ private final class WishWorld {
         let following = try fixture.list(
             """
             SELECT id FROM outbox WHERE is_unverified IS 1 AND base IS NOT NULL AND kind IN ('capture', 'note')
-            UNION SELECT follows FROM outbox WHERE follows IS NOT NULL AND state IN ('queued', 'parked')
+            UNION SELECT edit.follows FROM outbox AS edit JOIN outbox AS made ON made.id = edit.follows
+            WHERE edit.state IN ('queued', 'parked') AND made.base IS NOT NULL AND made.kind IN ('capture', 'note')
             """)
         let outcome = try await process.store.undo(now: fixture.time.now)
         for kept in outcome.kept where following.contains("\(kept.id)") { model.withdrawn(kept.id) }

@@ -8,6 +8,7 @@ struct Schema {
             Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
             WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
             SearchTables.folding, ChangeLog.tables, WrittenHere.tables, SentPayloads.all,
+            EditTimes.all,
         ].map { $0.joined(separator: "\n") })
 
     static let versionWithTexts = 2
@@ -63,7 +64,7 @@ enum KnownItems {
     ]
 }
 
-/// Step 8: what was said of an item is found by its id, also after it was delivered (`Wish`).
+/// Step 8: what was said of an item is found by its id, also after it was delivered (`followUp`).
 enum WishTables {
     /// Of all entries, not only of the open ones. An entry that ends without a new item id costs the index nothing.
     static let all = ["DROP INDEX outbox_item;", "CREATE INDEX outbox_item ON outbox (item_id, id);"]
@@ -95,26 +96,41 @@ enum TagChanges {
 ///
 /// `command`: the key of the command that the entry belongs to; NULL where its transaction is the command. `payload`: what was
 /// sent, where that is not the entry's own payload. `is_withdrawn`: 1 for a delivered entry whose words are not wanted any more.
-/// Edits whose place a later one had taken wait again, at its time, and are sent with it.
+/// Edits whose place a later one had taken wait again, and are sent with it.
 enum SentPayloads {
     static let all = [
         "ALTER TABLE outbox ADD COLUMN command TEXT;",
         "ALTER TABLE outbox ADD COLUMN is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1));",
         "ALTER TABLE outbox_attempt ADD COLUMN payload TEXT;",
         """
-        UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL,
-            (next_attempt_at, awaits_item)
-                = (SELECT next_attempt_at, awaits_item FROM outbox AS later WHERE later.id = outbox.superseded_by)
+        UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL
         WHERE kind = 'edit' AND follows IS NULL AND state = 'superseded' AND superseded_from = 'queued'
             AND superseded_by IN (SELECT id FROM outbox WHERE kind = 'edit' AND follows IS NULL AND state = 'queued'
                 AND attempts = 0);
-        UPDATE outbox SET next_attempt_at = NULL, awaits_item = 0
-        WHERE kind = 'edit' AND follows IS NULL AND state = 'queued' AND EXISTS (SELECT 1 FROM outbox AS earlier
-            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.kind = 'edit'
-                AND earlier.follows IS NULL AND earlier.state = 'queued');
         UPDATE copy SET waiting = (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown'));
         """,
         "ALTER TABLE outbox DROP COLUMN superseded_due_at;",
+    ]
+}
+
+/// Step 15: of edits that wait for one item, the first has the time of all. Step 14 has left some without one. What a follow-up was
+/// for is no mark of a delivered entry any more.
+enum EditTimes {
+    static let all = [
+        """
+        UPDATE outbox SET (next_attempt_at, awaits_item)
+            = (SELECT coalesce(min(next_attempt_at), outbox.accepted_at), max(awaits_item) FROM outbox AS other
+                WHERE other.item_id = outbox.item_id AND other.kind = 'edit' AND other.state = 'queued')
+        WHERE kind = 'edit' AND state = 'queued' AND follows IS NULL AND next_attempt_at IS NULL AND NOT EXISTS (
+            SELECT 1 FROM outbox AS other WHERE other.item_id = outbox.item_id AND other.ended_at IS NULL
+                AND (other.kind != 'edit' OR other.state IN ('sending', 'unknown')
+                    OR other.state = 'queued' AND other.follows IS NULL AND other.id < outbox.id));
+        UPDATE outbox SET next_attempt_at = NULL, awaits_item = 0
+        WHERE kind = 'edit' AND state = 'queued' AND next_attempt_at IS NOT NULL AND EXISTS (SELECT 1 FROM outbox AS earlier
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.kind = 'edit'
+                AND earlier.state = 'queued' AND earlier.next_attempt_at IS NOT NULL);
+        """,
+        "ALTER TABLE outbox DROP COLUMN is_withdrawn;",
     ]
 }
 
