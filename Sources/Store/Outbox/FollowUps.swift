@@ -134,7 +134,7 @@ extension OutboxWriter {
             guard !edit.isEmpty else { continue }
             // A title that is changed elsewhere meanwhile is a conflict. Tags are only added. A remark becomes the summary of an item
             // that has none: one that is there is not replaced unasked.
-            let base = isRowOld ? nil : ItemEdit(title: edit.title == nil ? nil : theirs.title)
+            let base = isRowOld ? nil : ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags)
             let place = try connection.cached("SELECT coalesce(follows, id) FROM outbox WHERE id = ?").bind(Int(word))
                 .first { $0.int64(0) }
             let entry = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: place)
