@@ -66,7 +66,7 @@ help:
 	@echo 'make scale        changes into PostgreSQL and NATS, all of it killed: KILLS=1000, SEED=…; SCALE_MEASURE=1 for the figures'
 	@echo 'make screens      updates the screens that tests expect; look at them with git diff'
 	@echo 'make long-search  the tests that try random cases, with all of their cases'
-	@echo 'make mutants      the rules of the plan of writes, broken in turn: a test has to notice each'
+	@echo 'make mutants      the rules of the outbox, broken in turn: a test has to notice each'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
 	@echo 'make check        what CI runs: format lint, build, tests, demo, recipes, scale, a minute of storm for each dialect, 240 kills'
 	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
@@ -212,7 +212,7 @@ long-search: setup-build setup-test
 	$(SWIFT_BUILD) --build-tests
 	@PRSNL_LONG_SEARCH=yes TEST_PATIENCE=0 .make/test --only "$(LONG_SEARCH)"
 
-# The rules of the plan of writes, broken in turn: the model test has to notice each.
+# The rules of the outbox, broken in turn: a test has to notice each.
 .PHONY: mutants
 mutants: setup-build setup-test
 	@python3 Tests/Mutants/mutants.py

@@ -48,6 +48,21 @@ import Testing
         #expect(names.subtracting(known).sorted() == [])
     }
 
+    /// The last column of its special rules: `OutboxTests.aTwinOfAnUnknownCreationWaitsForIt`.
+    @Test func eachSpecialRuleOfTheOutboxHasItsTest() async throws {
+        let rows = MarkdownTable.rows(try RepositoryFile.text("docs/outbox.md"), under: "## Special rules")
+        let tests = rows.compactMap { row in row.split(separator: "|").last { $0.contains(".") } }
+        #expect(rows.count >= 10 && tests.count == rows.count)
+        for test in tests {
+            let name = test.split { !$0.isLetter && !$0.isNumber }.map(String.init)
+            try #require(name.count == 2)
+            let found = try await ChildProcess.run(
+                "/usr/bin/grep",
+                ["-rl", "func \(name[1])(", "--include=\(name[0]).swift", "\(RepositoryFile.root())/Tests"])
+            #expect(!found.stdout.isEmpty, "\(test)")
+        }
+    }
+
     @Test func cliDocumentsEveryExitCode() throws {
         let text = try RepositoryFile.text("docs/cli.md")
         for table in [CommandTable.prsnld, .prsnlctl] {
