@@ -52,6 +52,29 @@ import Testing
         try fixture.expectSound()
     }
 
+    @Test func theOtherFieldsOfAnEditInConflictAreSent() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine", summary: "S", tags: ["mine"])))
+        fixture.server.edit(item) { ($0.title, $0.tags) = ("Theirs", ["theirs"]) }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.summary == "S" && fixture.server.item(item)?.title == "Theirs")
+        let entry = try #require(try fixture.entries().first)
+        #expect(entry.state == .parked && entry.theirs == ItemEdit(title: "Theirs", tags: ["theirs"]))
+        #expect(entry.errorCode == ErrorCode.editConflict.rawValue && entry.payload.fields.json.contains("Mine"))
+        try fixture.expectSound()
+        // The server has a part of it.
+        let now = fixture.time.now.advanced(by: .seconds(60))
+        try await fixture.withEngine { _, store in
+            #expect(try await store.undo(now: now).taken == 0)
+            _ = try await store.retry([1], parked: false, dryRun: false, now: now)
+        }
+        try await fixture.carryAll()
+        let there = try #require(fixture.server.item(item))
+        #expect(there.title == "Mine" && there.summary == "S" && there.tags == ["mine"])
+        #expect(try fixture.states() == [.delivered])
+        try fixture.expectSound()
+    }
+
     /// The server says 422 to both together. Which one it means shows when each is sent alone.
     @Test func aRefusedEditTakesNoOtherAlong() async throws {
         let (fixture, item) = try await fixture()

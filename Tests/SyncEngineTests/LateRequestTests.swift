@@ -75,6 +75,59 @@ import Testing
         #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
     }
 
+    /// What is wanted is there, and the request without an answer makes it something else.
+    @Test(arguments: [false, true])
+    func aLateRequestDoesNotUndoWhatWasAskedForBack(isDropped: Bool) async throws {
+        let (fixture, item) = try await fixture()
+        let tags = { TagChange(added: $0, removed: $1) }
+        let scenes = [
+            (edit: ItemEdit(title: "First"), back: ItemEdit(title: "Was"), title: "First", tags: ["there"]),
+            (ItemEdit(tagChange: tags(["x"], [])), ItemEdit(tagChange: tags([], ["x"])), "Was", ["there", "x"]),
+        ]
+        for (edit, back, lateTitle, lateTags) in scenes {
+            let first = try await fixture.accept(.edit(item: item, edit))
+            try await isLost(fixture)
+            // As it was: the server has not come to it yet.
+            fixture.server.edit(item) { ($0.title, $0.tags) = ("Was", ["there"]) }
+            let now = fixture.time.now
+            if isDropped {
+                try await fixture.withEngine { _, store in
+                    _ = try await store.drop([first.entry], withDependents: false, dryRun: false, now: now)
+                }
+            }
+            try await fixture.accept(.edit(item: item, back))
+            try await fixture.pull()
+            fixture.server.edit(item) { ($0.title, $0.tags) = (lateTitle, lateTags) }
+            fixture.time.advance(by: .seconds(600))
+            try await fixture.pull()
+            #expect(fixture.server.item(item)?.title == "Was" && fixture.server.item(item)?.tags == ["there"])
+            #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+            fixture.time.advance(by: .seconds(3_600))
+        }
+        try fixture.expectSound()
+    }
+
+    /// Of two that were sent together and have no answer, one is given up.
+    @Test func whatWasSentTogetherIsLookedUpWithoutTheFirst() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept([
+            .edit(item: item, ItemEdit(tagChange: TagChange(added: ["x"]))), .edit(item: item, ItemEdit(title: "T")),
+        ])
+        let lost = fixture.server.script(.closeAfterApplying, on: edits)
+        let afterwards = RequestMatcher { $0.method == "GET" && lost.appliedCount > 0 }
+        fixture.server.script(.answer(status: 500, body: "{}"), on: afterwards, times: .max)
+        try await fixture.pull()
+        try #require(try fixture.states() == [.unknown, .unknown])
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+        }
+        fixture.server.removeFaults()
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.dropped, .delivered])
+        try fixture.expectSound()
+    }
+
     @Test func aClockThatIsSetBackKeepsNoEditWaitingForLong() async throws {
         let (fixture, item) = try await fixture()
         try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))

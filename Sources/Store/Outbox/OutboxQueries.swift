@@ -141,13 +141,19 @@ extension Store {
             var sends = try connection.cached(
                 """
                 SELECT coalesce(attempt.ended_at, started_at), verdict IS NULL OR verdict = 'look'
-                    AND (status IS NULL OR status IN (502, 503, 504))
+                    AND (status IS NULL OR status IN (502, 503, 504)), attempt.payload
                 FROM outbox_attempt AS attempt JOIN outbox ON outbox.id = entry_id
                 WHERE item_id = ? AND kind = 'edit' AND attempt.payload IS NOT NULL ORDER BY started_at, entry_id, number
                 """
-            ).bind(task.entry.itemID).all { row in row.timestamp(0).map { (at: $0, isLost: row.int(1) == 1) } }
-            // The last one is the one that was answered, or has done what was found.
-            if sends.last?.isLost == true { sends.removeLast() }
+            ).bind(task.entry.itemID).all { row in
+                row.timestamp(0).map { (at: $0, isLost: row.int(1) == 1, carried: ItemEdit(json: row.text(2))) }
+            }
+            // The last one is the one that was answered, or has done what was found, if it has carried all that is wanted.
+            if case .edit(let wanted) = task.entry.payload, let last = sends.last, last.isLost,
+                last.carried?.makes(wanted) == true
+            {
+                sends.removeLast()
+            }
             // One at a time to come was sent before the clock was set back. It is waited for once: then the entry is due by a time
             // that was set with the clock.
             let hasWaited = task.entry.state == .queued
@@ -191,6 +197,16 @@ extension Store {
             try connection.prepare("DELETE FROM outbox_attempt WHERE entry_id IN (\(old))").bind(limit).run()
             try connection.prepare("DELETE FROM outbox WHERE id IN (\(old))").bind(limit).run()
         }
+    }
+}
+
+extension ItemEdit {
+    /// Whether an item is as the other edit wants it once this one was applied.
+    fileprivate func makes(_ wanted: ItemEdit) -> Bool {
+        let whole = wanted.resolved(with: tags)
+        let areTags = whole.tags.map { wanted in tags.map { Tags.areSame($0, wanted) } ?? false } ?? true
+        return (whole.title == nil || whole.title == title) && (whole.summary == nil || whole.summary == summary)
+            && areTags
     }
 }
 

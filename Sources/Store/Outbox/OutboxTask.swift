@@ -91,8 +91,13 @@ extension OutboxTask {
         var state: OutboxEntry.State
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
+        /// What the server has in its fields that are in conflict. The others are sent.
+        var held: ItemEdit?
 
-        var intent: Intent { Intent(number: id, ask: payload.ask, isDelivered: state == .delivered) }
+        var intent: Intent {
+            let ask = if let held, let edit { Intent.Ask.edit(edit.without(held)) } else { payload.ask }
+            return Intent(number: id, ask: ask, isDelivered: state == .delivered)
+        }
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
     }
@@ -118,7 +123,7 @@ extension OutboxTask {
         }
         let place = group.map(\.place).min() ?? id
         let later = rows.filter { $0.state == .delivered && $0.place > place }
-        guard group.count > 1 || !later.isEmpty else { return task }
+        guard group.count > 1 || !later.isEmpty || group.contains(where: { $0.held != nil }) else { return task }
         let desired = Desired((group + later).sorted { ($0.place, $0.id) < ($1.place, $1.id) }.map(\.intent))
         task.overridden = Set(task.covered.filter { !desired.wants($0) })
         task.overridingEntry = later.last?.id
@@ -142,7 +147,8 @@ extension OutboxTask {
         let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
         return try connection.cached(
             """
-            SELECT id, kind, state, payload, base, coalesce(follows, id) FROM outbox WHERE item_id = ?1 AND \(open)
+            SELECT id, kind, state, payload, base, coalesce(follows, id), iif(ended_at IS NULL AND state != 'parked', theirs, NULL)
+            FROM outbox WHERE item_id = ?1 AND \(open)
             ORDER BY coalesce(follows, id), id
             """
         ).bind(entry.itemID).bind(Int(entry.id)).all { row -> Row? in
@@ -151,8 +157,9 @@ extension OutboxTask {
                 let payload = OutboxEntry.Payload(kind: kind, json: row.text(3))
             else { return nil }
             return Row(
-                id: row.int64(0), place: row.int64(5), state: state, payload: payload, base: ItemEdit(json: row.text(4))
-            )
+                id: row.int64(0), place: row.int64(5), state: state, payload: payload,
+                base: ItemEdit(json: row.text(4)),
+                held: ItemEdit(json: row.text(6)))
         }
     }
 
@@ -190,6 +197,14 @@ extension OutboxTask {
 }
 
 extension ItemEdit {
+    func without(_ held: ItemEdit) -> ItemEdit {
+        var rest = self
+        if held.title != nil { rest.title = nil }
+        if held.summary != nil { rest.summary = nil }
+        if held.tags != nil { rest.tags = nil }
+        return rest
+    }
+
     /// Whether the creation of its item can carry it. A new item takes no summary. The tags of a capture are added where the server
     /// has the URL, and an edit may take away what is there.
     func goesAlong(with creation: OutboxEntry.Kind) -> Bool {

@@ -156,7 +156,7 @@ struct OutboxWriter {
         }
         guard let next, !next.hasTime else { return }
         var awaitsItem = false
-        if next.kind == .edit { awaitsItem = try isUnsettled(item) }
+        if next.kind == .edit, next.state == .queued { awaitsItem = try isUnsettled(item) }
         if awaitsItem { awaited.insert(item) }
         var dueAt = now
         if awaitsItem {
@@ -178,7 +178,10 @@ struct OutboxWriter {
     /// One request of an item is under way at a time. A creation goes before all else, a deletion before all edits, and an edit that
     /// a person has to decide about holds up none. What follows a creation goes along with other edits, so that its backoff holds up none.
     private static func next(_ rows: [Waiting]) -> Waiting? {
-        if rows.contains(where: { $0.state == .sending || $0.state == .unknown }) { return nil }
+        if rows.contains(where: { $0.state == .sending }) { return nil }
+        // Of those that were sent together, one is looked up for all.
+        let unknown = rows.filter { $0.state == .unknown }
+        if !unknown.isEmpty { return unknown.first(where: \.hasTime) ?? unknown.first }
         if let creation = rows.first(where: { $0.kind.isCreation }) {
             return creation.state == .queued ? creation : nil
         }

@@ -89,18 +89,26 @@ extension OutboxWriter {
         }
     }
 
-    /// A conflict is about some fields. An entry that does not set them is sent without those that do.
+    /// A conflict is about some fields. All others are sent, also those of the same entry: it is parked when they are there.
     private func outcome(for id: Int64, of record: WriteRecord) throws(SQLiteFailure) -> WriteOutcome {
-        guard !record.others.isEmpty, case .parked(let reason) = record.outcome,
-            case .edit(let own)? = try OutboxTask.own(id, connection)
+        guard case .parked(let reason) = record.outcome, case .edit(let own)? = try OutboxTask.own(id, connection)
         else { return record.outcome }
         switch reason {
         case .conflict(let theirs):
-            let ofOwn = own.sameFields(of: theirs)
-            return ofOwn.isEmpty ? .queued(.apart) : .parked(.conflict(theirs: ofOwn))
-        case .tooManyTags: return own.tags == nil && own.tagChange.isEmpty ? .queued(.apart) : record.outcome
+            let held = try heldFields(id) ?? ItemEdit()
+            let all = held.overlaid(by: own.sameFields(of: theirs))
+            if all.isEmpty { return .queued(.apart()) }
+            return own.without(all).isEmpty ? .parked(.conflict(theirs: all)) : .queued(.apart(held: all))
+        case .tooManyTags where !record.others.isEmpty && own.tags == nil && own.tagChange.isEmpty:
+            return .queued(.apart())
         default: return record.outcome
         }
+    }
+
+    /// What the server has in the fields of a waiting entry that are in conflict.
+    private func heldFields(_ id: Int64) throws(SQLiteFailure) -> ItemEdit? {
+        try connection.cached("SELECT theirs FROM outbox WHERE id = ? AND state != 'parked'").bind(Int(id))
+            .first { ItemEdit(json: $0.text(0)) } ?? nil
     }
 
     /// The attempt that was begun with `sending`, or a new one for a lookup.
@@ -130,12 +138,17 @@ extension OutboxWriter {
         let entry = task.entry
         let item = delivery.serverID ?? entry.itemID
         let covered = [entry.id] + others
-        for id in covered where !task.overridden.contains(id) || entry.kind.isCreation && id == entry.id {
-            try end(id, record, item: item)
-        }
         let last = covered.last { !task.overridden.contains($0) } ?? task.overridingEntry
-        for id in covered where task.overridden.contains(id) && !(entry.kind.isCreation && id == entry.id) {
-            try move(id, from: record.from, to: .superseded, supersededBy: last)
+        var ended: [Int64] = []
+        for id in covered {
+            if entry.kind == .edit, try heldFields(id) != nil {
+                try park(id, record)
+            } else if task.overridden.contains(id), !entry.kind.isCreation || id != entry.id {
+                try move(id, from: record.from, to: .superseded, supersededBy: last)
+            } else {
+                try end(id, record, item: item)
+                ended.append(id)
+            }
         }
         var write = DeliveredWrite(item)
         var remark: String?
@@ -146,7 +159,7 @@ extension OutboxWriter {
             if let made = delivery.item { try insert(made) }
             // The small server answers with the item as it keeps it.
             guard delivery.serverID != nil, delivery.item == nil, !isTakenBack else { break }
-            for id in covered {
+            for id in ended {
                 try noteUnverified(id, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
             }
             remark = try followUp(item, known: delivery.there == nil ? nil : entry.id, seen: delivery.there)
@@ -154,7 +167,7 @@ extension OutboxWriter {
             write.fields = try applyEdit(item, record.payload, delivery)
             write.updatedAt = delivery.updatedAt
             try releaseFollowUps()
-            for id in covered { try noteUnverified(id, item: item) }
+            for id in ended { try noteUnverified(id, item: item) }
             try endAnswered(item)
         case .delete:
             try deleteMissing(item)
@@ -175,6 +188,15 @@ extension OutboxWriter {
             (standing.state, standing.itemID, standing.remark) = (.delivered, item, record.outcome.remark)
             (standing.isMaybeApplied, standing.evidence, standing.theirs) = (false, nil, nil)
             standing.setError(nil, nil)
+        }
+    }
+
+    /// The server has the other fields of it. A person decides about those in conflict.
+    private mutating func park(_ id: Int64, _ record: WriteRecord) throws(SQLiteFailure) {
+        let conflict = WriteOutcome.parked(.conflict(theirs: ItemEdit())).error
+        try change(id, from: record.from) { standing in
+            (standing.state, standing.isMaybeApplied, standing.remark) = (.parked, true, nil)
+            standing.setError(conflict?.code.rawValue, conflict?.message)
         }
     }
 

@@ -28,8 +28,9 @@ package enum WriteOutcome: Sendable, Equatable {
         case refused
         /// The server asks for a slower pace.
         case slowDown(Duration)
-        /// The server refuses several together: each is sent alone.
-        case apart
+        /// The server refuses several together: each is sent alone. Or an edit is sent without the fields that were changed elsewhere,
+        /// with what the server has in these.
+        case apart(held: ItemEdit? = nil)
         /// The server has it, and an earlier request without an answer may still be applied over it until then: it is compared again.
         case settling(until: Timestamp)
     }
@@ -183,7 +184,13 @@ extension WriteOutcome {
         }
     }
 
-    var theirs: ItemEdit? { if case .parked(.conflict(let theirs)) = self { theirs } else { nil } }
+    var theirs: ItemEdit? {
+        switch self {
+        case .parked(.conflict(let theirs)): theirs
+        case .queued(.apart(let held)): held
+        default: nil
+        }
+    }
 
     var undecidedSince: UndecidedSince? {
         switch self {

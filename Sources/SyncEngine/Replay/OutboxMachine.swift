@@ -124,7 +124,7 @@ struct OutboxMachine: Sendable {
         case .parked(.undecidable) where moment.resendsUnknown: return answered(resend(task, moment))
         case .parked(.itemGone): return answered(error.map { .prove($0) } ?? .record(outcome))
         case .parked(.rejected) where !task.others.isEmpty:
-            return answered(.record(.queued(.apart), dueAt: moment.now, error: error?.userFacing))
+            return answered(.record(.queued(.apart()), dueAt: moment.now, error: error?.userFacing))
         case .parked(.rejected):
             // The URL may be on the server by now.
             if let error, task.entry.kind == .capture, error.saysNothingOfTheURL {

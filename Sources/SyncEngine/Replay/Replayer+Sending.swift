@@ -96,7 +96,7 @@ extension Replayer {
 
     /// Until when an earlier edit of the item may still be applied over this one.
     private func lateEnd(_ task: OutboxTask) async -> Timestamp? {
-        guard task.entry.kind == .edit, task.entry.attempts > 0 else { return nil }
+        guard task.entry.kind == .edit else { return nil }
         do {
             return try await store.lateEnd(of: task, interval: shared.settings.lookupInterval, now: time.now())
         } catch {
