@@ -1,5 +1,6 @@
 import DevServer
 import PRSNLCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -113,11 +114,17 @@ import Testing
         try await fixture.accept([
             .edit(item: item, ItemEdit(tagChange: TagChange(added: ["x"]))), .edit(item: item, ItemEdit(title: "T")),
         ])
-        let lost = fixture.server.script(.closeAfterApplying, on: edits)
-        let afterwards = RequestMatcher { $0.method == "GET" && lost.appliedCount > 0 }
+        let isSent = Mutex(false)
+        let edit = RequestMatcher { request in
+            isSent.withLock { $0 = $0 || request.method == "PATCH" }
+            return request.method == "PATCH"
+        }
+        let afterwards = RequestMatcher { request in request.method == "GET" && isSent.withLock { $0 } }
+        fixture.server.script(.closeAfterApplying, on: edit)
         fixture.server.script(.answer(status: 500, body: "{}"), on: afterwards, times: .max)
         try await fixture.pull()
-        try #require(try fixture.states() == [.unknown, .unknown])
+        let outbox = try fixture.outbox()
+        try #require(try fixture.states() == [.unknown, .unknown], "\(outbox)")
         let now = fixture.time.now
         try await fixture.withEngine { _, store in
             _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
