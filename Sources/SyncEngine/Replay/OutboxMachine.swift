@@ -2,12 +2,14 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Decides what becomes of each write, and when the next one may go: state and event in, one step out.
+/// Decides what becomes of each write, and when the next one may go: state and event in, one action out.
 ///
 /// It has no I/O. The file holds the state of each entry (docs/outbox.md), the machine only how the server behaves at the
-/// moment. `Replayer` carries the steps out.
+/// moment. `Replayer` carries the actions out.
 struct OutboxMachine: Sendable {
     var gate = SendGate()
+    /// What concerns no single entry, until the loop has taken it.
+    var notes: [Note] = []
 
     /// What happened to one entry.
     enum Event {
@@ -19,24 +21,10 @@ struct OutboxMachine: Sendable {
         case lookupFailed(SyncFailure)
         /// Which item of the server has the URL that was refused with this error.
         case located(OutboxLookup.Whereabouts, APIError)
-        /// That could not be asked.
-        case locationFailed(SyncFailure)
         /// The account that this final answer was given to is proven.
         case proven(APIError)
-        /// That could not be proven.
-        case proofFailed(SyncFailure)
-    }
-
-    /// What follows from an event.
-    struct Step {
-        /// `nil` where the entry stays as it is.
-        var action: Action?
-        var notes: [Note] = []
-
-        init(_ action: Action?, _ notes: [Note] = []) {
-            self.action = action
-            self.notes = notes
-        }
+        /// What the action asks for could not be asked.
+        case unanswered(Action, SyncFailure)
     }
 
     enum Action {
@@ -52,7 +40,6 @@ struct OutboxMachine: Sendable {
         case prove(APIError)
     }
 
-    /// What concerns no single entry.
     enum Note {
         /// The server has answered, so it can be reached.
         case answered
@@ -73,26 +60,26 @@ struct OutboxMachine: Sendable {
         var resendsUnknown = false
     }
 
-    mutating func handle(_ event: Event, of task: OutboxTask, _ moment: Moment) -> Step {
+    /// - Returns: `nil` where the entry stays as it is.
+    mutating func handle(_ event: Event, of task: OutboxTask, _ moment: Moment) -> Action? {
         switch event {
         case .accepted(let delivery): return conclude(.delivered(delivery), task, moment)
         case .failed(let error):
             return conclude(WriteOutcome(error, kind: task.entry.kind), because: error, task, moment)
         case .lookedUp(let outcome):
-            gate.noteFree()
+            gate.hindrance = nil
             return conclude(outcome, task, moment)
         case .lookupFailed(let failure): return lookupFailed(failure, task, moment)
-        case .located(let whereabouts, let error): return Step(located(whereabouts, error, task, moment))
-        case .locationFailed(let failure):
-            let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
-            let action = Action.record(.unknown(.alreadyThere(failedLookups: 1)), dueAt: moment.now.advanced(by: wait))
-            return Step(action, pauseIfOfTheWay(failure, moment))
+        case .located(let whereabouts, let error): return located(whereabouts, error, task, moment)
         case .proven(let error):
             let outcome = WriteOutcome(error, kind: task.entry.kind)
-            return Step(.record(outcome.state == .delivered ? outcome : .parked(.itemGone)))
-        case .proofFailed(let failure):
+            return .record(outcome.state == .delivered ? outcome : .parked(.itemGone))
+        case .unanswered(let question, let failure):
+            if failure.isOfTheWay { pause(after: failure, moment) }
             // It is certain that nothing was applied, but not yet what follows from that.
-            return Step(retry(task, error: failure.error, moment), pauseIfOfTheWay(failure, moment))
+            guard case .locate = question else { return retry(task, error: failure.error, moment) }
+            let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
+            return .record(.unknown(.alreadyThere(failedLookups: 1)), dueAt: moment.now.advanced(by: wait))
         }
     }
 
@@ -103,70 +90,67 @@ struct OutboxMachine: Sendable {
     /// - Parameter error: The answer to the send; `nil` for a send that succeeded, and after a lookup.
     private mutating func conclude(
         _ outcome: WriteOutcome, because error: APIError? = nil, _ task: OutboxTask, _ moment: Moment
-    ) -> Step {
+    ) -> Action {
         switch outcome {
-        case .delivered:
-            if let error { return answered(.prove(error)) }
-            // What a lookup before the first send has found was not taken from us.
-            if task.entry.state != .queued { gate.noteAccepted(task.entry.kind) }
-            return answered(.record(outcome))
         case .queued(let reason): return again(reason, error, task, moment)
-        case .unknown(.notFoundYet(let wait, _)):
-            guard task.entry.reachableAge < WriteBackoff.ageLimit else {
-                return answered(.record(.parked(.undecidable)))
-            }
-            return answered(.record(outcome, dueAt: moment.now.advanced(by: wait), error: task.lastError))
-        case .unknown(.alreadyThere):
-            return answered(error.map { .locate($0, mayBeForeign: false) } ?? .record(outcome, dueAt: moment.now))
-        case .unknown:
-            let slower = error.map { slowDown(task.entry.kind, after: SyncFailure($0), moment) } ?? []
-            return Step(.record(outcome, dueAt: moment.now, error: error?.userFacing), slower)
-        case .parked(.undecidable) where moment.resendsUnknown: return answered(resend(task, moment))
-        case .parked(.itemGone): return answered(error.map { .prove($0) } ?? .record(outcome))
-        case .parked(.rejected) where !task.others.isEmpty:
-            return answered(.record(.queued(.apart), dueAt: moment.now, error: error?.userFacing))
-        case .parked(.rejected):
-            // The URL may be on the server by now.
-            if let error, task.entry.kind == .capture, error.saysNothingOfTheURL {
-                return answered(.locate(error, mayBeForeign: true))
-            }
-            return answered(.record(outcome, error: error?.userFacing))
-        case .parked: return answered(.record(outcome))
+        case .unknown(.maybeApplied), .unknown(.lookupFailed):
+            if let error { slowDown(task.entry.kind, after: SyncFailure(error), moment) }
+            return .record(outcome, dueAt: moment.now, error: error?.userFacing)
+        case .delivered, .unknown, .parked: noteAnswer()
         }
+        switch (outcome, error) {
+        case (.delivered, let error?), (.parked(.itemGone), let error?): return .prove(error)
+        // What a lookup before the first send has found was not taken from us.
+        case (.delivered, nil): if task.entry.state != .queued { gate.noteAccepted(task.entry.kind) }
+        case (.unknown(.notFoundYet(let wait, _)), _):
+            guard task.entry.reachableAge < WriteBackoff.ageLimit else { return .record(.parked(.undecidable)) }
+            return .record(outcome, dueAt: moment.now.advanced(by: wait), error: task.lastError)
+        case (.unknown, let error?): return .locate(error, mayBeForeign: false)
+        case (.unknown, nil): return .record(outcome, dueAt: moment.now)
+        case (.parked(.undecidable), _) where moment.resendsUnknown: return resend(task, moment)
+        case (.parked(.rejected), _) where !task.others.isEmpty:
+            return .record(.queued(.apart), dueAt: moment.now, error: error?.userFacing)
+        // The URL may be on the server by now.
+        case (.parked(.rejected), let error?) where task.entry.kind == .capture && error.saysNothingOfTheURL:
+            return .locate(error, mayBeForeign: true)
+        case (.queued, _), (.parked, _): break
+        }
+        return .record(outcome, error: error?.userFacing)
     }
 
     /// The server does not have it.
     private mutating func again(
         _ reason: WriteOutcome.Queued, _ error: APIError?, _ task: OutboxTask, _ moment: Moment
-    ) -> Step {
-        // Nothing was sent, or nothing was taken: this costs the entry no attempt.
-        let unsent = Action.record(.queued(reason), dueAt: moment.now, error: error?.userFacing)
+    ) -> Action {
         let failure = error.map(SyncFailure.init)
         switch reason {
         case .notApplied(let asked):
-            guard let failure else { return answered(resend(task, moment)) }
-            let slower = slowDown(task.entry.kind, after: failure, moment)
-            return Step(retryOrPark(task, failure.error, after: asked, moment), slower)
-        case .stopped(let isReplacedLogin):
-            return Step(.record(.queued(reason), dueAt: moment.now), isReplacedLogin ? replacedLogin(moment) : [])
-        case .unreachable, .needsLogin: return Step(unsent, failure.map { pause(after: $0, moment) } ?? [])
-        case .refused:
-            if gate.isRefusedAgain(task.entry.id) {
-                return Step(.record(.parked(.refusedAlone), error: error?.userFacing))
+            guard let failure else {
+                noteAnswer()
+                return resend(task, moment)
             }
-            return Step(unsent, failure.map { leaveAlone(task.entry.id, $0, moment) } ?? [])
+            slowDown(task.entry.kind, after: failure, moment)
+            return retryOrPark(task, failure.error, after: asked, moment)
+        case .stopped(let isReplacedLogin):
+            if isReplacedLogin { replacedLogin(moment) }
+            return .record(.queued(reason), dueAt: moment.now)
+        case .unreachable, .needsLogin: if let failure { pause(after: failure, moment) }
+        case .refused where gate.isRefusedAgain(task.entry.id):
+            return .record(.parked(.refusedAlone), error: error?.userFacing)
+        case .refused: if let failure { leaveAlone(task.entry.id, failure, moment) }
         case .slowDown(let wait):
             gate.keepPace(of: task.entry.kind, after: wait, moment)
-            return answered(unsent)
-        case .apart: return answered(unsent)
-        case .settling(let end): return answered(.record(.queued(reason), dueAt: end))
-        case .behindDeletion, .lookupFailed: return Step(retry(task, .queued(reason), moment))
+            noteAnswer()
+        case .apart, .settling: noteAnswer()
+        case .behindDeletion, .lookupFailed: return retry(task, .queued(reason), moment)
         }
+        // Nothing was sent, or nothing was taken: this costs the entry no attempt.
+        return .record(.queued(reason), dueAt: moment.now, error: error?.userFacing)
     }
 
-    private mutating func answered(_ action: Action) -> Step {
-        gate.noteAnswer()
-        return Step(action, [.answered])
+    mutating func noteAnswer() {
+        gate.unanswered = 0
+        notes.append(.answered)
     }
 
     /// The server has this URL, or something in front of it refuses the URL.
@@ -176,10 +160,8 @@ struct OutboxMachine: Sendable {
         let isRefusal = WriteOutcome(error, kind: task.entry.kind) == .parked(.rejected)
         switch whereabouts {
         case .toBeDeleted(let deletion): return retry(task, .queued(.behindDeletion(deletion)), moment)
-        case .was(let delivery):
-            if !isRefusal { gate.noteAccepted(task.entry.kind) }
-            return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
-        case .ours(let delivery):
+        case .was(let delivery) where isRefusal: return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
+        case .was(let delivery), .ours(let delivery):
             gate.noteAccepted(task.entry.kind)
             return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
         case _ where isRefusal: return .record(.parked(.rejected), error: error.userFacing)
@@ -191,27 +173,30 @@ struct OutboxMachine: Sendable {
     }
 
     /// A lookup that failed counts against the entry, so that each lookup waits longer and others have their turn.
-    private mutating func lookupFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> Step {
-        guard failure.verdict != .cancelled else { return Step(nil) }
-        if failure.origin == .session { return Step(nil, [.unproven] + replacedLogin(moment)) }
+    private mutating func lookupFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> Action? {
+        if failure.verdict == .cancelled { return nil }
+        let isUnknown = task.entry.state == .unknown
+        if failure.origin == .session {
+            notes.append(.unproven)
+            replacedLogin(moment)
+            return nil
+        }
         // Something may refuse this one question. The next entry shows whether it is the login.
         if failure.isRefusal {
-            let unsent = Action.record(.queued(.refused), dueAt: moment.now, error: failure.error)
-            return Step(task.entry.state == .queued ? unsent : nil, leaveAlone(task.entry.id, failure, moment))
+            leaveAlone(task.entry.id, failure, moment)
+            return isUnknown ? nil : .record(.queued(.refused), dueAt: moment.now, error: failure.error)
         }
         // The server's wait holds for all.
         let isLimit = failure.error.code == .rateLimited
-        let holdsAll = failure.isOfTheWay || failure.origin == .database || isLimit
-        let pausing = holdsAll ? pause(after: failure, moment) : []
-        guard failure.isOfTheEntry else { return Step(nil, pausing) }
+        if failure.isOfTheWay || failure.origin == .database || isLimit { pause(after: failure, moment) }
+        guard failure.isOfTheEntry else { return nil }
         gate.slowDown(task.entry.kind, moment)
-        let isUnknown = task.entry.state == .unknown
         if task.isTooOld {
             let age = WriteOutcome.parked(isUnknown ? .undecidable : .tooOld)
-            return Step(.record(.parked(.lookupFailed), error: age.error), pausing)
+            return .record(.parked(.lookupFailed), error: age.error)
         }
         if !isUnknown, task.manual != nil, !isLimit {
-            return Step(.record(.parked(.lookupFailed), error: failure.error), pausing)
+            return .record(.parked(.lookupFailed), error: failure.error)
         }
         let failures = 1 + (isUnknown ? task.failedLookups : task.failures)
         let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
@@ -220,7 +205,7 @@ struct OutboxMachine: Sendable {
         let outcome: WriteOutcome =
             isUnknown
             ? .unknown(.lookupFailed(failures, undecidedSince: task.undecidedSince)) : .queued(.lookupFailed)
-        return Step(.record(outcome, dueAt: moment.now.advanced(by: wait), error: error), pausing)
+        return .record(outcome, dueAt: moment.now.advanced(by: wait), error: error)
     }
 
     // MARK: The next attempt
@@ -254,35 +239,30 @@ struct OutboxMachine: Sendable {
     // MARK: The server
 
     /// Leaves the server alone for a while.
-    mutating func pause(after failure: SyncFailure, _ moment: Moment) -> [Note] {
-        guard let wait = gate.pause(after: failure, moment) else { return [] }
-        return [
-            .failed(failure), .log("the outbox waits \((wait.wholeMilliseconds + 999) / 1_000) s: \(failure.inWords)"),
-        ]
+    mutating func pause(after failure: SyncFailure, _ moment: Moment) {
+        guard let wait = gate.pause(after: failure, moment) else { return }
+        notes.append(.failed(failure))
+        notes.append(.log("the outbox waits \((wait.wholeMilliseconds + 999) / 1_000) s: \(failure.inWords)"))
     }
 
-    private mutating func pauseIfOfTheWay(_ failure: SyncFailure, _ moment: Moment) -> [Note] {
-        failure.isOfTheWay ? pause(after: failure, moment) : []
-    }
-
-    private mutating func slowDown(
-        _ kind: OutboxEntry.Kind, after failure: SyncFailure, _ moment: Moment
-    ) -> [Note] {
+    private mutating func slowDown(_ kind: OutboxEntry.Kind, after failure: SyncFailure, _ moment: Moment) {
         if failure.concernsEverything { return pause(after: failure, moment) }
         gate.slowDown(kind, moment)
-        return [.failed(failure)]
+        notes.append(.failed(failure))
     }
 
-    private mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: Moment) -> [Note] {
+    private mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: Moment) {
         gate.leaveAlone(entry, moment)
-        return [.log("#\(entry) was refused, and others are tried: \(failure.inWords)")]
+        notes.append(.log("#\(entry) was refused, and others are tried: \(failure.inWords)"))
     }
 
-    /// The login was replaced between its proof and the write.
-    private mutating func replacedLogin(_ moment: Moment) -> [Note] {
-        guard gate.noteReplacedLogin() else { return [] }
+    /// The login was replaced between its proof and the write. Once is a renewal. More in a row are a server that refuses
+    /// writes with every login that it proves to know.
+    private mutating func replacedLogin(_ moment: Moment) {
+        gate.replacedLogins += 1
+        guard gate.replacedLogins > SendGate.tolerated else { return }
         let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
-        return pause(after: SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
+        pause(after: SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
     }
 }
 

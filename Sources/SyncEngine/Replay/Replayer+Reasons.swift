@@ -54,7 +54,7 @@ extension Replayer {
     }
 
     /// When refused entries have their turn again.
-    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusals.ends }.compactMapValues(timestamp) }
+    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusedUntil }.compactMapValues(timestamp) }
 
     /// `nil` where that is over.
     private func timestamp(_ uptime: Duration) -> Timestamp? {

@@ -47,9 +47,6 @@ final class Replayer: Sendable {
         reachable = Mutex(ReachableTime(from: time.uptime()))
     }
 
-    /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
-    /// taken for another's.
-    static let proofLife: Duration = .seconds(300)
     /// While much is delivered, pulls look for it this often.
     private static let betweenHeads: Duration = .seconds(30)
     /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
@@ -57,6 +54,8 @@ final class Replayer: Sendable {
     /// All clients come back together with their server: the first sends are spread, by this much each at most.
     private static let spreadSends = 16
     private static let longestSpread: Duration = .milliseconds(50)
+    /// So many are `sending` in the file at most, besides those under way: what a kill leaves to be looked up.
+    private static let batchSize = 4
 
     // MARK: Running
 
@@ -114,7 +113,7 @@ final class Replayer: Sendable {
             memory.isAwaited = true
         case .recovered:
             // The server answers again what it has failed at.
-            memory.machine.gate.noteRecovery()
+            memory.machine.gate.slowedUntil = [:]
             await SyncFailure.logged(
                 log, "failed writes could not be made due", try await store.hastenFailed(now: time.now()))
         case .connectivity(isReturn: false, _), .clockStepped, .writes(manual: false): break
@@ -184,18 +183,22 @@ final class Replayer: Sendable {
             guard closed <= uptime,
                 let task = try await store.dueEntry(
                     now: time.now(), sending: machine.gate.sendable(at: uptime),
-                    excluding: machine.gate.refusals.leftAlone(at: uptime))
+                    excluding: machine.gate.leftAlone(at: uptime))
             else {
                 if closed <= uptime {
                     refusedByDisk.withLock { $0 = nil }
-                    memory.machine.gate.noteFree()
+                    memory.machine.gate.hindrance = nil
                     await publish(memory.machine.gate)
                 }
                 return try await idle(memory, closedUntil: closed)
             }
             // Probes find out when that is over, and say so.
             if network.current.state.isClosed { return .seconds(86_400) }
-            if memory.spread > 0 { try await spread(&memory) }
+            if memory.spread > 0 {
+                // The first send goes at once, and the next ones after a moment.
+                if memory.spread < Self.spreadSends { try await time.sleep(Self.longestSpread * random.unit()) }
+                memory.spread -= 1
+            }
             let (dialect, session) = try await ready(&memory)
             await handle(task, dialect, session, &memory)
             if let since = memory.unseenSince, uptime - since >= Self.betweenHeads {
@@ -206,7 +209,8 @@ final class Replayer: Sendable {
         } catch {
             let failure = SyncFailure(error)
             if failure.origin == .database { await noteRefusal(by: failure.error) }
-            for note in memory.machine.pause(after: failure, moment) { take(note, &memory) }
+            memory.machine.pause(after: failure, moment)
+            takeNotes(&memory)
             return nil
         }
     }
@@ -241,26 +245,18 @@ final class Replayer: Sendable {
 
     // MARK: Being let in
 
-    /// The first send goes at once, and the next ones after a moment.
-    private func spread(_ memory: inout ReplayMemory) async throws {
-        if memory.spread < Self.spreadSends { try await time.sleep(Self.longestSpread * random.unit()) }
-        memory.spread -= 1
-    }
-
     /// The dialect, and a session that the server has proven to be the account's that the copy is bound to.
     private func ready(_ memory: inout ReplayMemory) async throws(SyncFailure) -> (Dialect, ClientSession) {
         let dialect = try await identity.establish(pageSize: shared.settings.pageSize)
-        if let proof = memory.proof, proof.session.isCurrent, time.uptime() - proof.at < Self.proofLife {
-            return (dialect, proof.session)
-        }
+        if let proven = memory.provenSession(at: time.uptime()) { return (dialect, proven) }
         let requests = RequestCounter()
         let session = try await identity.session(waitsForRateLimit: false)
         try await identity.prove(session, counting: requests)
         memory.proof = (session, time.uptime())
         // Where there is no account to be proven, nothing was asked.
         if requests.count > 0 {
-            memory.machine.gate.noteAnswer()
-            take(.answered, &memory)
+            memory.machine.noteAnswer()
+            takeNotes(&memory)
         }
         return (dialect, session)
     }
@@ -271,18 +267,21 @@ final class Replayer: Sendable {
             now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: shared.settings.resendUnknown)
     }
 
-    func take(_ note: OutboxMachine.Note, _ memory: inout ReplayMemory) {
-        switch note {
-        case .answered: network.noteAnswer(at: time.now())
-        case .failed(let failure):
-            network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: time.now())
-        case .unproven: memory.proof = nil
-        case .log(let line): log(.info, .http, line)
+    func takeNotes(_ memory: inout ReplayMemory) {
+        for note in exchange(&memory.machine.notes, with: []) {
+            switch note {
+            case .answered: network.noteAnswer(at: time.now())
+            case .failed(let failure):
+                network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: time.now())
+            case .unproven: memory.proof = nil
+            case .log(let line): log(.info, .http, line)
+            }
         }
     }
 
-    /// Writes down what became of writes. What the server has answered must not be forgotten because a disk is full: until it is
-    /// written, nothing else is done.
+    /// Writes down what became of writes, and begins the next ones of the `unprepared` kinds. What the server has answered must
+    /// not be forgotten because a disk is full: until it is written, nothing else is done.
+    @discardableResult
     func record(
         _ records: [WriteRecord], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
@@ -290,20 +289,32 @@ final class Replayer: Sendable {
         var tries = 0
         while true {
             do {
+                let (gate, uptime) = (memory.machine.gate, time.uptime())
                 let next = try await store.record(
-                    records, now: time.now(), thenSending: memory.machine.gate.sendable(at: time.uptime()),
-                    unprepared: unprepared, excluding: memory.machine.gate.refusals.leftAlone(at: time.uptime()),
-                    most: batch(memory))
+                    records, now: time.now(), thenSending: gate.sendable(at: uptime), unprepared: unprepared,
+                    excluding: gate.leftAlone(at: uptime),
+                    most: min(Self.batchSize, max(1, gate.pace.room(at: uptime))))
+                if records.isEmpty { return next }
                 refusedByDisk.withLock { $0 = nil }
                 changes.announce()
-                for parked in records where parked.outcome.isParked { sayParked(parked) }
+                for parked in records where parked.outcome.isParked {
+                    // Without the server's words, which may hold a title.
+                    let code = parked.error.map { " [\($0.code.rawValue)]" } ?? ""
+                    log(
+                        .warning, .http,
+                        "#\(parked.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(parked.entry)`"
+                    )
+                }
                 return next
             } catch {
+                if records.isEmpty {
+                    // Its turn comes again; what must not be lost is not in it.
+                    log(.warning, .store, "the next entry could not be begun: \(error.message)")
+                    return []
+                }
                 tries += 1
                 await noteRefusal(by: error)
-                log(
-                    .error, .store, "\(numbers): what became of it could not be written: \(error.inFull)"
-                )
+                log(.error, .store, "\(numbers): what became of it could not be written: \(error.inFull)")
                 if error.code == .storeBug {
                     memory.hasStray = true
                     memory.machine.gate.pause(for: .seconds(60), at: time.uptime())
@@ -317,14 +328,5 @@ final class Replayer: Sendable {
                 if Task.isCancelled { return [] }
             }
         }
-    }
-
-    /// Without the server's words, which may hold a title.
-    private func sayParked(_ record: WriteRecord) {
-        let code = record.error.map { " [\($0.code.rawValue)]" } ?? ""
-        log(
-            .warning, .http,
-            "#\(record.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(record.entry)`"
-        )
     }
 }

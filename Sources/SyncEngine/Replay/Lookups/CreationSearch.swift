@@ -42,21 +42,28 @@ struct CreationSearch: Sendable {
         known = Set((evidence?.knownIDs ?? []).map(ByteText.init))
     }
 
+    /// Whether the server had the item before the send.
+    func knows(_ id: String) -> Bool { known.contains(ByteText(id)) }
+
     /// Whether the item was not there before the send, by what is known of that moment, and is of our kind.
     func isCandidate(_ other: TimelineItem) -> Bool {
-        guard ServerTime(other.createdAt) >= oldest, !known.contains(ByteText(other.id)) else { return false }
-        if let url = item.url { return other.url == url || other.url == url + "/" }
-        guard (other.url ?? "").isEmpty else { return false }
-        if other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) { return true }
+        guard ServerTime(other.createdAt) >= oldest, !knows(other.id), hasOurURL(other) else { return false }
+        if item.url != nil || other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) {
+            return true
+        }
         // One that was changed since may be ours, and retitled elsewhere. Its text is not there yet to tell.
         return hasOurTitle(other) || other.updatedAt ?? other.createdAt > other.createdAt
     }
 
     /// Whether the answer to the creation shows what was sent. Only the small server shows the item.
     func isShown(by other: TimelineItem) -> Bool {
-        guard ServerText.isSame(other.title, WriteBody.expressTitle(item)) else { return false }
-        if let url = item.url { return other.url == url || other.url == url + "/" }
-        return (other.url ?? "").isEmpty && ServerText.isSqueezedSame(other.content ?? "", item.note)
+        ServerText.isSame(other.title, WriteBody.expressTitle(item)) && hasOurURL(other)
+            && (item.url != nil || ServerText.isSqueezedSame(other.content ?? "", item.note))
+    }
+
+    private func hasOurURL(_ other: TimelineItem) -> Bool {
+        guard let url = item.url else { return (other.url ?? "").isEmpty }
+        return other.url == url || other.url == url + "/"
     }
 
     /// Whether only the text can tell: titles are derived from it and easily the same.
@@ -79,33 +86,31 @@ struct CreationSearch: Sendable {
     }
 
     private func outcomeOfNote(_ candidates: [Candidate]) -> Outcome {
-        var matches: [String] = []
-        var isUnsettled = false
-        var isDoubtful = false
-        for candidate in candidates {
-            if let content = candidate.content, !content.isEmpty {
-                if ServerText.isSqueezedSame(content, item.note) {
-                    // Else it is another client's note of the same words, or was edited elsewhere.
-                    let isOurs = isKeptAsSent ? isAsSent(candidate.item) : hasNoForeignTag(candidate.item)
-                    if isOurs { matches.append(candidate.item.id) } else { isDoubtful = true }
-                } else if ServerText.isSame(content, item.note) || hasOurTitle(candidate.item)
-                    || wasRewritten(candidate.item)
-                {
-                    isDoubtful = true  // cleaned or rewritten by the server, or another note that begins the same way
-                }
-            } else if candidate.item.status == TimelineItem.pendingStatus {
-                isUnsettled = true
-            } else if hasDerivedTitle(candidate.item) {
-                matches.append(candidate.item.id)
-            } else if hasTagsLikeOurs(candidate.item) {
-                // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
-                // another title may be ours, and retitled elsewhere: to take it for another would double ours.
-                isDoubtful = true
+        let verdicts = candidates.map(verdict)
+        let matches = zip(candidates, verdicts).filter { $0.1 == .ours }.map(\.0.item.id)
+        if verdicts.contains(.unsettled) { return .unsettled }
+        if matches.count == 1 { return .found(id: matches[0]) }
+        return matches.isEmpty && !verdicts.contains(.doubtful) ? .absent : .ambiguous
+    }
+
+    private enum Verdict { case ours, doubtful, unsettled, anothers }
+
+    private func verdict(_ candidate: Candidate) -> Verdict {
+        let other = candidate.item
+        if let content = candidate.content, !content.isEmpty {
+            if ServerText.isSqueezedSame(content, item.note) {
+                // Else it is another client's note of the same words, or was edited elsewhere.
+                return (isKeptAsSent ? isAsSent(other) : hasNoForeignTag(other)) ? .ours : .doubtful
             }
+            // Cleaned or rewritten by the server, or another note that begins the same way.
+            let isLike = ServerText.isSame(content, item.note) || hasOurTitle(other) || wasRewritten(other)
+            return isLike ? .doubtful : .anothers
         }
-        if matches.count == 1, !isUnsettled { return .found(id: matches[0]) }
-        if isUnsettled { return .unsettled }
-        return matches.isEmpty && !isDoubtful ? .absent : .ambiguous
+        if other.status == TimelineItem.pendingStatus { return .unsettled }
+        if hasDerivedTitle(other) { return .ours }
+        // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
+        // another title may be ours, and retitled elsewhere: to take it for another would double ours.
+        return hasTagsLikeOurs(other) ? .doubtful : .anothers
     }
 
     /// As the person named it, or as a server would.
@@ -116,7 +121,7 @@ struct CreationSearch: Sendable {
     /// Servers derive it from the text as it came, or with squeezed white space.
     private func hasDerivedTitle(_ other: TimelineItem) -> Bool {
         guard let title = other.title, let note = item.note else { return false }
-        return NoteTitle.isDerived(title, from: note) || NoteTitle.isDerived(title, from: ServerText.squeezed(note))
+        return [note, ServerText.squeezed(note)].contains { NoteTitle.isDerived(title, from: $0) }
     }
 
     /// It may be ours, and have got another title and another text elsewhere. The other servers change each item themselves.
@@ -175,23 +180,16 @@ struct NewestItems: Sendable {
         ServerTime(dialect == .express ? item.updatedAt ?? item.createdAt : item.createdAt)
     }
 
-    private var firstPage: TimelineRequest.Position { dialect == .cursor ? .before(nil) : .page(1) }
-
     /// Reads the newest pages, as far down as a candidate can be.
     func candidates(of search: CreationSearch) async throws(SyncFailure) -> [TimelineItem] {
-        try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in try await candidates(of: search, limit)
+        try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in
+            var found: [ByteText: TimelineItem] = [:]
+            _ = try await readDown(limit) { page in
+                for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
+                return page.items.last.map { place($0) < search.oldest } ?? true
+            }
+            return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
         }
-    }
-
-    private func candidates(
-        of search: CreationSearch, _ limit: Int
-    ) async throws(SyncFailure) -> [TimelineItem] {
-        var found: [ByteText: TimelineItem] = [:]
-        _ = try await readDown(limit) { page in
-            for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
-            return page.items.last.map { place($0) < search.oldest } ?? true
-        }
-        return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     /// Reads page by page from the newest item on.
@@ -201,7 +199,7 @@ struct NewestItems: Sendable {
     private func readDown(
         _ limit: Int, _ isEnough: (TimelinePage) -> Bool
     ) async throws(SyncFailure) -> TimelineItem? {
-        var position = firstPage
+        var position = dialect == .cursor ? TimelineRequest.Position.before(nil) : .page(1)
         var boundary: Timestamp?
         var number = 1
         while true {

@@ -82,11 +82,4 @@ extension ItemEdit {
         let isFilledIn = item.isSummaryOfAnalysis && !summaries.contains { ServerText.isSame($0, item.summary) }
         self.init(title: item.title, summary: isFilledIn ? "" : item.summary, tags: item.tags)
     }
-
-    /// Only the fields that the other has.
-    func fields(of other: ItemEdit) -> ItemEdit {
-        ItemEdit(
-            title: other.title == nil ? nil : title, summary: other.summary == nil ? nil : summary,
-            tags: other.tags == nil ? nil : tags)
-    }
 }
