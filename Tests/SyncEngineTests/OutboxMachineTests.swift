@@ -252,8 +252,8 @@ extension OutboxMachineTests {
             }
         return OutboxTask(
             entry: OutboxEntry(
-                id: id, kind: kind, state: .queued, itemID: "a", payload: payload, acceptedAt: moment.now, attempts: 1,
-                reachableAge: .zero, idempotencyKey: "k"),
+                .init(entry: id, state: .queued, kind: kind, itemID: "a", acceptedAt: moment.now, attempts: 1),
+                payload: payload, idempotencyKey: "k"),
             failures: 0, maybeApplied: false, failedLookups: 0)
     }
 

@@ -62,7 +62,7 @@ package struct BatchReport: Sendable, Equatable, Codable {
     /// Takes over what became of some of the entries.
     package mutating func add(_ report: DeliveryReport, asked: Int) {
         func count(_ states: OutboxEntry.State...) -> Int {
-            report.deliveries.count { delivery in states.contains { $0.rawValue == delivery.state } }
+            report.deliveries.count { delivery in states.contains(delivery.state) }
         }
         delivered = (delivered ?? 0) + count(.delivered)
         parked = (parked ?? 0) + count(.parked)

@@ -36,38 +36,33 @@ enum QueueDropCommand {
     ) throws(UserFacingError) -> ExitCode {
         let report = try outbox.ask(DropRequest(entries: numbers, withDependents: withDependents, dryRun: false))
         try outbox.context.write(report)
-        return report.exitCode
+        return report.outcome.exitCode
     }
 
     /// Shows what would go, and asks.
     private static func confirm(
         _ plan: DropReport, _ confirmation: Confirmation, _ context: CommandContext
     ) throws(UserFacingError) -> Bool {
+        var lines: [String] = []
         for number in plan.dropped.prefix(QueueRequest.usuallyListed) {
-            let report = try context.answer(EntryRequest(entry: number))
-            let front = plan.dependents.contains(number) ? "  waits for one of them: " : "  "
-            let what = context.errorStyle.safe("#\(number) \(report.entry.kind) \(report.entry.what)")
-            StandardStream.error.write(front + what + "\n")
+            let entry = try context.answer(EntryRequest(entry: number)).entry
+            let front = plan.dependents.contains(number) ? "waits for one of them: " : ""
+            lines.append("\(front)#\(number) \(entry.kind) \(entry.what)")
         }
-        if plan.dropped.count > QueueRequest.usuallyListed {
-            StandardStream.error.write("  and \(plan.dropped.count - QueueRequest.usuallyListed) more\n")
-        }
+        NamedItems.show(lines, of: plan.dropped.count, context)
         if let may = plan.maybeAppliedSentence { context.say("\(may)") }
         return confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
     }
 }
 
 /// Gives writes up that are not sent.
-struct DropRequest: Request {
-    typealias Answer = DropReport
+struct DropRequest: OutboxRequest {
     static let command = "drop"
 
     let entries: [Int64]
     /// Also what is queued behind them.
     let withDependents: Bool
-    let dryRun: Bool
-    var isChange: Bool { !dryRun }
-    var place: RequestPlace { .lock }
+    let dryRun: Bool?
 }
 
 extension DropRequest {
@@ -80,46 +75,20 @@ extension DropRequest {
     func write(to line: inout RequestLine) {
         line.add("entries", entries)
         line.add("with_dependents", withDependents)
-        line.add("dry_run", dryRun)
+        line.add("dry_run", dryRun ?? false)
     }
 
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> DropReport? {
-        let outcome = try await context.withStore(isChange: isChange) { store throws(UserFacingError) in
-            try await store.drop(entries, withDependents: withDependents, dryRun: dryRun, now: context.now)
-        }
-        if isChange { context.daemon?.parts.engine.writesAccepted() }
-        return DropReport(outcome, dryRun: dryRun, source: context.source)
-    }
-
-    func remark(_ answer: DropReport, path: String) -> String? {
-        dryRun ? Remark.look(path: path) : Remark.change(!answer.dropped.isEmpty, path: path)
+    func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> DropOutcome {
+        try await store.drop(entries, withDependents: withDependents, dryRun: !isChange, now: context.now)
     }
 }
 
-/// What `queue drop` did, or with `dry_run` would do: the JSON of `prsnlctl queue drop --json`.
-package struct DropReport: ControlReply {
+/// The JSON of `prsnlctl queue drop --json`.
+package typealias DropReport = OutboxAnswer<DropOutcome>
+
+extension DropOutcome: OutboxOutcome {
     package static let type = "drop"
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    package var dryRun: Bool
-    /// Given up; empty where dependents were found that were not to be dropped.
-    package var dropped: [Int64]
-    /// What is queued behind a dropped creation, and can only go with it.
-    package var dependents: [Int64]
-    /// Whose place a dropped deletion had taken, and that wait again.
-    package var revived: [Int64] = []
-    /// Of the dropped ones, those that the server may have applied.
-    package var maybeApplied: [Int64] = []
-
-    package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
-        self.source = source
-        self.dryRun = dryRun
-        dropped = outcome.dropped
-        dependents = outcome.dependents
-        revived = outcome.revived
-        maybeApplied = outcome.maybeApplied
-    }
+    package var hasChanged: Bool { !dropped.isEmpty }
 
     fileprivate var maybeAppliedSentence: String? {
         maybeApplied.isEmpty
@@ -127,21 +96,19 @@ package struct DropReport: ControlReply {
             : "The server may have applied \(OutboxWords.numbers(maybeApplied)) already. The next sweep shows it then."
     }
 
-    /// 1 where nothing was dropped because of dependents.
-    package var exitCode: ExitCode { dropped.isEmpty && !dependents.isEmpty ? .error : .fine }
-}
+    private var needsMore: Bool { dropped.isEmpty && !dependents.isEmpty }
+    package var exitCode: ExitCode { needsMore ? .error : .fine }
 
-extension DropReport: Report {
-    package func text(_ style: TextStyle) -> String {
-        let all = dropped + dependents.filter { !dropped.contains($0) }
-        var lines: [String]
-        if dropped.isEmpty, !dependents.isEmpty {
-            lines = ["Nothing was dropped: \(OutboxWords.numbers(dependents)) would have to go, too (--yes)."]
-        } else {
-            lines = [(dryRun ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
-            if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
-            if let may = maybeAppliedSentence, !dryRun { lines.append(may) }
+    package func text(_ answer: DropReport, _ style: TextStyle) -> String {
+        if needsMore {
+            return answer.paragraphs(
+                ["Nothing was dropped: \(OutboxWords.numbers(dependents)) would have to go, too (--yes)."], style)
         }
-        return paragraphs(lines, style)
+        let isPlan = answer.head.dryRun == true
+        let all = dropped + dependents.filter { !dropped.contains($0) }
+        var lines = [(isPlan ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
+        if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
+        if let may = maybeAppliedSentence, !isPlan { lines.append(may) }
+        return answer.paragraphs(lines, style)
     }
 }

@@ -9,7 +9,9 @@ extension QueueReport: Report {
         var lines: [String] = []
         let reason =
             hold?.headline(style, now: generatedAt) ?? problem.map { "Nothing is sent: \(style.safe($0.message))" }
-        if let reason, entries.contains(where: \.isWaiting) { lines += TextLayout.wrap(reason, width: style.width) }
+        if let reason, entries.contains(where: \.state.isWaiting) {
+            lines += TextLayout.wrap(reason, width: style.width)
+        }
         // A server that fails at every edit fails at all of these: they wait together.
         let together = entries.filter(\.isFailingFollowUp)
         let isOneLine = together.count > 1
@@ -23,7 +25,7 @@ extension QueueReport: Report {
     }
 
     /// `14 titles and tags wait: the server fails at every edit; next attempt in 5 h (#3, #7 and 12 more)`
-    private func togetherText(_ entries: [Entry], _ style: TextStyle, _ hold: QueueHold?) -> String {
+    private func togetherText(_ entries: [OutboxEntry.Status], _ style: TextStyle, _ hold: QueueHold?) -> String {
         let next = entries.compactMap(\.nextAttemptAt).min()
         let first = entries.first { $0.nextAttemptAt == next } ?? entries[0]
         let what = first.whatNext(generatedAt, hold).map { "; \($0)" } ?? ""
@@ -38,7 +40,7 @@ extension QueueReport: Report {
         let hold = QueueHold(source, connectivity, wait)
         guard entry.error != nil || entry.awaitsItem || entry.behind != nil || hold != nil else { return nil }
         let next = entry.whatNext(generatedAt, hold)
-        if next == Entry.dueNow { return nil }
+        if next == OutboxEntry.Status.dueNow { return nil }
         var parts = [entry.error?.message ?? entry.remark, next].compactMap(\.self)
         if hold?.holdsAll == true, let reason = connectivity?.reason?.message, reason != parts.first {
             parts.insert(reason, at: 0)
@@ -76,10 +78,10 @@ private struct QueueHold {
     var holdsAll: Bool { text != nil }
 
     /// Why an entry that is due, or will be, is not sent then.
-    func text(_ entry: QueueReport.Entry, dueAt: Timestamp, now: Timestamp) -> String? {
+    func text(_ entry: OutboxEntry.Status, dueAt: Timestamp, now: Timestamp) -> String? {
         if let text { return text }
-        let isCreation = OutboxEntry.Kind(rawValue: entry.kind)?.isCreation ?? false
-        guard let until = isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(now, dueAt) else {
+        guard let until = entry.kind.isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(now, dueAt)
+        else {
             return nil
         }
         return "the server asks to wait until \(Formatting.time(until))"
@@ -93,7 +95,7 @@ private struct QueueHold {
     }
 }
 
-extension QueueReport.Entry {
+extension OutboxEntry.Status {
     /// Two lines, three where there is an error or a remark.
     ///
     /// - Parameter said: The reason that stands above all entries.
@@ -101,14 +103,14 @@ extension QueueReport.Entry {
         _ style: TextStyle, _ hold: QueueHold?, said: String?, now: Timestamp, isFirst: Bool
     ) -> [String] {
         let since = "since \(Formatting.timeWithAge(acceptedAt, now: now, named: isFirst))"
-        let front = "\(style.paint("#\(entry)", .yellow))  \(painted(style))  \(style.paint(style.safe(kind), .cyan))  "
+        let front = "\(style.paint("#\(entry)", .yellow))  \(painted(style))  \(style.paint(kind.rawValue, .cyan))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
         var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
         lines.append("    " + [since, whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
         if let reason = error?.message ?? remark, !reason.isEmpty, reason != said {
             lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
         }
-        if state == OutboxEntry.State.parked.rawValue {
+        if state == .parked {
             lines += TextLayout.wrap(style.text(choices), width: style.width - 4).map { "    " + $0 }
         }
         return lines
@@ -123,27 +125,24 @@ extension QueueReport.Entry {
         case .editConflict: return "To overwrite the server's values: \(retry). \(drop) To compare: \(show)."
         case .itemGone: return "The server has no such item any more. To read what was to be written: \(show). \(drop)"
         // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
-        case _ where kind == OutboxEntry.Kind.delete.rawValue && error?.code != .databaseRestored:
+        case _ where kind == .delete && error?.code != .databaseRestored:
             return "To send it: `prsnlctl delete \(itemID)`. \(drop) To look at it: \(show)."
         default: return "To send it: \(retry). \(drop) To look at it: \(show)."
         }
     }
 
     private func painted(_ style: TextStyle) -> String {
-        switch OutboxEntry.State(rawValue: state) {
-        case .parked: style.paint(state, .red)
-        case .unknown: style.paint(state, .yellow)
-        case .delivered: style.paint(state, .green)
-        default: style.safe(state)
+        switch state {
+        case .parked: style.paint(state.rawValue, .red)
+        case .unknown: style.paint(state.rawValue, .yellow)
+        case .delivered: style.paint(state.rawValue, .green)
+        default: state.rawValue
         }
     }
 
     fileprivate var isFailingFollowUp: Bool {
-        follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
-            && error?.code == .serverError
+        follows != nil && state == .queued && !awaitsItem && error?.code == .serverError
     }
-
-    fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
 
     fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
         if let awaitsDecision { return "waits for your decision about #\(awaitsDecision)" }
@@ -166,7 +165,7 @@ extension QueueReport.Entry {
 extension EntryReport: Report {
     package func text(_ style: TextStyle) -> String {
         // Of what is over nothing is to be decided any more.
-        let isOpen = entry.isWaiting || entry.state == OutboxEntry.State.parked.rawValue
+        let isOpen = entry.state.isWaiting || entry.state == .parked
         let error = entry.error.map {
             [style.safe($0.codeName), style.safe($0.message)] + (isOpen ? [style.text($0.recoverySuggestion)] : [])
         }
@@ -181,14 +180,14 @@ extension EntryReport: Report {
             ("Requests", numbered.isEmpty ? ["none yet"] : numbered),
         ]
         let head: [TextLayout.Field] = [
-            ("Write", ["#\(entry.entry), \(style.safe(entry.kind))"]), ("State", stateText(style)),
+            ("Write", ["#\(entry.entry), \(entry.kind)"]), ("State", stateText(style)),
             ("Item", [style.safe(entry.itemID)]),
         ]
         return fields(head + write.lines(style) + rows, style)
     }
 
     private func stateText(_ style: TextStyle) -> [String] {
-        var words = [style.safe(entry.state)]
+        var words = [entry.state.rawValue]
         if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity, wait)) { words.append(next) }
         return [words.joined(separator: "; ")] + [entry.remark].compactMap(\.self).map(style.safe)
     }

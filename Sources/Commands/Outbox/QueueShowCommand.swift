@@ -53,7 +53,7 @@ package struct EntryReport: ControlReply {
     /// As in `QueueReport`.
     @Nullable package var connectivity: Connectivity? = nil
     @Nullable package var wait: ServerWait? = nil
-    package var entry: QueueReport.Entry
+    package var entry: OutboxEntry.Status
     package var write: Fields
     /// What an edited item's fields were when the edit was accepted.
     @Nullable package var base: Fields? = nil
@@ -71,7 +71,7 @@ package struct EntryReport: ControlReply {
         self.connectivity = connectivity
         self.wait = wait
         generatedAt = now
-        self.entry = QueueReport.Entry(entry)
+        self.entry = entry.shown
         write = entry.shownFields.all
         base = entry.base?.fields.all
         theirs = entry.theirs?.fields.all

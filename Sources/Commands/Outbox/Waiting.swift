@@ -1,5 +1,5 @@
 import Control
-package import PRSNLCore
+import PRSNLCore
 package import Store
 
 /// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`.
@@ -68,25 +68,8 @@ package struct WaitingReport: ControlReply {
 package struct DeliveryReport: ControlReply {
     package static let type = "delivery"
 
-    package struct Delivery: Sendable, Equatable, Codable {
-        package var entry: Int64
-        package var state: String
-        package var itemID: String
-        @Nullable package var behind: Int64? = nil
-        @Nullable package var awaitsDecision: Int64? = nil
-        @Nullable package var remark: String? = nil
-        @Nullable package var error: UserFacingError? = nil
-    }
-
     /// Entries that are no longer there are left out.
-    package var deliveries: [Delivery]
+    package var deliveries: [OutboxEntry.Status]
 
-    package init(_ entries: [OutboxEntry]) {
-        deliveries = entries.map { entry in
-            Delivery(
-                entry: entry.id, state: entry.state.rawValue, itemID: entry.itemID, behind: entry.behind,
-                awaitsDecision: entry.awaitsDecision,
-                remark: entry.remark, error: entry.error)
-        }
-    }
+    package init(_ entries: [OutboxEntry]) { deliveries = entries.map(\.shown) }
 }

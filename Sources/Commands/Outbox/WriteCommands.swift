@@ -268,13 +268,17 @@ enum NamedItems {
         return ids
     }
 
-    /// On stderr, for a person who is asked.
     static func show(_ items: some Collection<ListedItem>, of count: Int, _ context: CommandContext) {
-        for item in items {
-            let title = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)"
-            StandardStream.error.write("  \(context.errorStyle.safe("\(item.id)  \(title)"))\n")
+        let lines = items.map { item in
+            "\(item.id)  \(item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)")"
         }
-        if count > items.count { StandardStream.error.write("  and \(Formatting.count(count - items.count)) more\n") }
+        show(lines, of: count, context)
+    }
+
+    /// On stderr, for a person who is asked.
+    static func show(_ lines: [String], of count: Int, _ context: CommandContext) {
+        for line in lines { StandardStream.error.write("  \(context.errorStyle.safe(line))\n") }
+        if count > lines.count { StandardStream.error.write("  and \(Formatting.count(count - lines.count)) more\n") }
     }
 }
 

@@ -87,9 +87,8 @@ package struct WriteReport: ControlReply, WriteAnswer {
         package var outcome: Outcome
         @Nullable package var entry: Int64? = nil
         /// A state of the outbox (docs/outbox.md).
-        @Nullable package var state: String? = nil
-        /// `capture`, `note`, `edit`, `delete`.
-        @Nullable package var kind: String? = nil
+        @Nullable package var state: OutboxEntry.State? = nil
+        @Nullable package var kind: OutboxEntry.Kind? = nil
         @Nullable package var itemID: String? = nil
         package var wasQueued = false
         package var supersedes: [Int64] = []
@@ -116,12 +115,12 @@ package struct WriteReport: ControlReply, WriteAnswer {
     }
 
     package var hasQueued: Bool {
-        writes.contains { $0.outcome == .accepted && $0.state != OutboxEntry.State.delivered.rawValue }
+        writes.contains { $0.outcome == .accepted && $0.state != .delivered }
     }
 
     /// The entries whose end is still to come.
     package var waiting: [Int64] {
-        writes.filter { write in write.state.flatMap(OutboxEntry.State.init)?.isWaiting ?? false }.compactMap(\.entry)
+        writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry)
     }
 
     /// Takes over how far the entries are by now.
@@ -140,7 +139,7 @@ package struct WriteReport: ControlReply, WriteAnswer {
 
     package var exitCode: ExitCode {
         if writes.contains(where: { $0.outcome == .refused }) { return .error }
-        let states = writes.compactMap { $0.state.flatMap(OutboxEntry.State.init) }
+        let states = writes.compactMap(\.state)
         if states.contains(.parked) { return .needsAttention }
         let isOver = states.allSatisfy { $0 == .delivered || $0 == .superseded }
         return waited && !isOver ? .notDelivered : .fine
@@ -153,8 +152,8 @@ extension WriteReport.Write {
         case .accepted(let write):
             outcome = .accepted
             entry = write.entry
-            state = write.state.rawValue
-            kind = write.kind.rawValue
+            state = write.state
+            kind = write.kind
             itemID = write.itemID
             wasQueued = write.wasQueued
             supersedes = write.supersedes
@@ -189,8 +188,7 @@ extension WriteReport: Report {
         return groups.map { error, names in
             var report = FailureReport(error)
             if writes.count > 1 {
-                let more = names.count > 3 ? " and \(Formatting.count(names.count - 3)) more" : ""
-                report.error.message = "\(names.prefix(3).joined(separator: ", "))\(more): \(error.message)"
+                report.error.message = "\(OutboxWords.list(names, most: 3)): \(error.message)"
                 // The others were.
                 report.error.consequence = "\(names.count == 1 ? "This one was" : "These were") not queued."
             }
@@ -201,7 +199,7 @@ extension WriteReport: Report {
     private func line(_ write: Write, _ style: TextStyle) -> String {
         let number = "#\(write.entry ?? 0)"
         let remark = write.remark.map { " (\(style.safe($0)))" } ?? ""
-        switch write.state.flatMap(OutboxEntry.State.init) {
+        switch write.state {
         case .delivered:
             return "\(style.paint("delivered", .green)) \(number) \(style.arrow) "
                 + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
@@ -235,7 +233,7 @@ extension WriteReport: Report {
         let wasTried = waited && write.error != nil && sending == .inTurn
         // What waits for a decision has no turn.
         if write.awaitsDecision == nil { parts.append(wasTried ? "will be tried again" : sending.text(style)) }
-        return "\(style.safe(write.state ?? "queued")) \(number) (\(parts.joined(separator: "; ")))"
+        return "\((write.state ?? .queued).rawValue) \(number) (\(parts.joined(separator: "; ")))"
     }
 
     private func reason(_ write: Write, _ style: TextStyle) -> String {
@@ -252,9 +250,15 @@ enum OutboxWords {
     }
 
     /// `#10, #11 and 12 more`
-    static func numbers(_ entries: [Int64], most: Int = 10) -> String {
-        let listed = entries.prefix(most).map { "#\($0)" }.joined(separator: ", ")
-        return entries.count > most ? "\(listed) and \(Formatting.count(entries.count - most)) more" : listed
+    static func numbers(_ entries: [Int64], of count: Int? = nil, most: Int = 10) -> String {
+        list(entries.map { "#\($0)" }, of: count, most: most)
+    }
+
+    /// - Parameter count: of all, where `words` are only the first.
+    static func list(_ words: [String], of count: Int? = nil, most: Int = 10) -> String {
+        let listed = words.prefix(most)
+        let more = (count ?? words.count) - listed.count
+        return listed.joined(separator: ", ") + (more > 0 ? " and \(Formatting.count(more)) more" : "")
     }
 }
 

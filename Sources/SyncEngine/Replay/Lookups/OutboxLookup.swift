@@ -297,7 +297,7 @@ extension TimelineItem {
 extension OutboxEntry {
     /// Whether it puts nothing in the place of what a person may have written: it follows a creation, or changes some tags.
     fileprivate var onlyAdds: Bool {
-        guard follows == nil, case .edit(let edit) = payload else { return follows != nil }
+        guard self.follows == nil, case .edit(let edit) = payload else { return self.follows != nil }
         return edit == ItemEdit(tagChange: edit.tagChange)
     }
 
