@@ -79,14 +79,16 @@ extension BatchReport: Report {
             summary = accepted == 1 ? "queued #\(firstEntry)" : summary + " (#\(firstEntry) to #\(lastEntry))"
         }
         let future = sending.map { "; \($0.text(style))" } ?? ""
-        if refused > 0 { summary += ", refused \(Formatting.count(refused))" }
+        func add(_ word: String, _ number: Int?) {
+            if let number, number > 0 { summary += ", \(word) \(Formatting.count(number))" }
+        }
+        add("refused", refused)
         if let delivered {
             summary += ", delivered \(Formatting.count(delivered))"
-            if let parked, parked > 0 {
-                summary += ", parked \(Formatting.count(parked)) (\(style.command("prsnlctl queue --state parked")))"
-            }
-            if let dropped, dropped > 0 { summary += ", dropped \(Formatting.count(dropped))" }
-            if let superseded, superseded > 0 { summary += ", replaced \(Formatting.count(superseded))" }
+            add("parked", parked)
+            if let parked, parked > 0 { summary += " (\(style.command("prsnlctl queue --state parked")))" }
+            add("dropped", dropped)
+            add("replaced", superseded)
             let open = accepted - delivered - (parked ?? 0) - (dropped ?? 0) - (superseded ?? 0)
             if open > 0 { summary += "; \(Formatting.count(open)) on disk and not delivered yet" + future }
         } else if accepted > 0 {

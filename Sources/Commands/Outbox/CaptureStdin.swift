@@ -9,9 +9,7 @@ struct CaptureStdin: ~Copyable {
     private var batch: Batch
     private var reader: LineReader
     private var linesRead = 0
-    private var group: [WriteDraft] = []
-    /// The line of each draft in `group`.
-    private var groupLines: [Int] = []
+    private var group: [(draft: WriteDraft, line: Int)] = []
     private var groupSize = 0
 
     private static let linesPerGroup = 500
@@ -68,7 +66,7 @@ struct CaptureStdin: ~Copyable {
 
     /// Lines that were read and not yet written are left where they came from.
     private mutating func sayWhereItStopped() {
-        let next = groupLines.first ?? linesRead + 1
+        let next = group.first?.line ?? linesRead + 1
         batch.display.end()
         batch.context.say(
             "interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
@@ -79,8 +77,7 @@ struct CaptureStdin: ~Copyable {
         case .blank: break
         case .refused(let error): batch.refuse(.init(line: linesRead, error: error))
         case .item(let item):
-            group.append(.create(item))
-            groupLines.append(linesRead)
+            group.append((.create(item), linesRead))
             groupSize += size
         }
     }
@@ -89,39 +86,37 @@ struct CaptureStdin: ~Copyable {
 
     private mutating func flush() throws(UserFacingError) {
         guard !group.isEmpty else { return }
-        let drafts = group
-        let lines = groupLines
+        let written = group
         group.removeAll(keepingCapacity: true)
-        groupLines.removeAll(keepingCapacity: true)
         groupSize = 0
         do throws(Unwritten) {
-            let answers = try batch.outbox.write(TallyRequest(RequestClient.keyed(drafts)))
-            batch.take(answers, of: lines.count) { .init(line: lines[$0], error: $1) }
+            let answers = try batch.outbox.write(TallyRequest(RequestClient.keyed(written.map(\.draft))))
+            batch.take(answers, of: written.count) { .init(line: written[$0].line, error: $1) }
         } catch {
-            throw error.isUnknown ? unknown(error.error, lines) : stopped(error.error, before: lines.first ?? linesRead)
+            let (first, last) = (written[0].line, written[written.count - 1].line)
+            throw stopped(error.error, before: first, unknownTo: error.isUnknown ? last : nil)
         }
         batch.display.show(.capture, linesRead)
     }
 
-    private mutating func unknown(_ error: UserFacingError, _ lines: [Int]) -> UserFacingError {
+    /// - Parameter last: The last of the lines from `line` on of which it is not known whether they are on disk.
+    private mutating func stopped(
+        _ error: UserFacingError, before line: Int, unknownTo last: Int? = nil
+    ) -> UserFacingError {
         batch.display.end()
-        let first = lines.first ?? linesRead
-        let last = lines.last ?? linesRead
-        return UserFacingError(
-            error.code, error.message,
-            consequence:
-                "\(batch.report.accepted) lines are on disk, \(batch.report.refused) refused. Whether lines \(first) to "
-                + "\(last) are on disk is not known; those after them are not.",
-            recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(first) or \(last + 1).")
-    }
-
-    private mutating func stopped(_ error: UserFacingError, before line: Int) -> UserFacingError {
-        batch.display.end()
+        let lines =
+            "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "
+            + "\(batch.report.refused) refused"
+        if let last {
+            return UserFacingError(
+                error.code, error.message,
+                consequence:
+                    "\(lines). Whether lines \(line) to \(last) are on disk is not known; those after them are not.",
+                recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(line) or \(last + 1).")
+        }
         guard line > 1 else { return error.with(consequence: "No line is on disk.") }
         return UserFacingError(
-            error.code, error.message,
-            consequence: "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "
-                + "\(batch.report.refused) refused; nothing from line \(line) on is.",
+            error.code, error.message, consequence: "\(lines); nothing from line \(line) on is.",
             recoverySuggestion: "\(error.recoverySuggestion) Then go on from line \(line): "
                 + "`tail -n +\(line) FILE | prsnlctl capture --stdin`.", cause: error.cause)
     }

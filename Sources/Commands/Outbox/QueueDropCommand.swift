@@ -9,10 +9,8 @@ enum QueueDropCommand {
     static let command = Command(
         "queue drop", "Give up writes that are not sent.", operands: .some("N"),
         options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")],
-        asks: [DropRequest.self], run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        asks: [DropRequest.self]
+    ) { context, arguments throws(UserFacingError) in
         let numbers = try EntryNumbers.parse(arguments)
         var outbox = RequestClient(context)
         if arguments.has("--yes") { return try drop(numbers, withDependents: true, &outbox) }

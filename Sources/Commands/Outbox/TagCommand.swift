@@ -16,16 +16,8 @@ enum TagCommand {
             CommandOption("--dry-run", nil, "List the items whose tags would change by the copy, and change nothing."),
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."),
             .wait,
-        ], asks: [TallyRequest.self, DeliveryRequest.self], run: run)
-
-    private static let operands: CommandOperands = {
-        var operands = CommandOperands.some("+TAG|-TAG|ID", most: .max)
-        operands.mayBeginWithDash = true
-        return operands
-    }()
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: [TallyRequest.self, DeliveryRequest.self]
+    ) { context, arguments throws(UserFacingError) in
         let wait = try WaitOption(arguments)
         let (change, names) = try words(arguments, context)
         // Once, and not for each item; and a dry run is refused what the command would be.
@@ -47,6 +39,12 @@ enum TagCommand {
         }
         return try batch.end(wait)
     }
+
+    private static let operands: CommandOperands = {
+        var operands = CommandOperands.some("+TAG|-TAG|ID", most: .max)
+        operands.mayBeginWithDash = true
+        return operands
+    }()
 
     // MARK: What is asked for
 

@@ -7,13 +7,9 @@ package import Store
 enum UndoCommand {
     static let command = Command(
         "undo", "Take back what was not sent yet of the last command that wrote.",
-        asks: [UndoRequest.self, EntryRequest.self]
+        asks: [UndoRequest.self]
     ) { context, _ throws(UserFacingError) in
-        var report = try context.answer(UndoRequest())
-        for write in report.kept.prefix(UndoOutcome.mostOffers) {
-            let shown = try context.answer(EntryRequest(entry: write.entry))
-            if let offer = shown.opposite { report.offers.append(offer) }
-        }
+        let report = try context.answer(UndoRequest())
         try context.write(report)
         return report.undone ? .fine : .error
     }
@@ -27,6 +23,10 @@ struct UndoRequest: OutboxRequest, BareRequest {
     func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> UndoOutcome {
         var outcome = try await store.undo(now: context.now)
         (outcome.writes, outcome.kept) = (try context.named(outcome.writes), try context.named(outcome.kept))
+        for write in outcome.kept.prefix(UndoOutcome.mostOffers) {
+            let entry = try context.reader().outboxEntry(write.entry).entry
+            if let offer = entry.opposite { outcome.offers.append(offer) }
+        }
         return outcome
     }
 }
@@ -62,10 +62,8 @@ extension UndoOutcome: OutboxOutcome {
         lines += over.prefix(10).map { "#\($0.entry) \($0.kind): \(style.safe($0.remark ?? $0.state.rawValue))" }
         let sent = kept.filter { $0.state != .superseded }
         if !sent.isEmpty {
-            let isKnown = sent.allSatisfy { $0.state == .delivered }
-            lines.append(
-                "\(isKnown ? "sent already" : "sent already, or being sent"): "
-                    + names(sent, of: count - taken - over.count))
+            let may = sent.allSatisfy { $0.state == .delivered } ? "" : ", or being sent"
+            lines.append("sent already\(may): " + names(sent, of: count - taken - over.count))
         }
         if !offers.isEmpty {
             let part =
@@ -78,44 +76,31 @@ extension UndoOutcome: OutboxOutcome {
     }
 }
 
-extension EntryReport {
+extension OutboxEntry {
     /// The command that does the opposite of a write that was delivered.
     fileprivate var opposite: NextCommand? {
         // What the server had already was not this write's doing.
-        guard entry.state == .delivered, entry.remark != OutboxEntry.hadAlready else {
-            return nil
+        guard self.state == .delivered, self.remark != Self.hadAlready else { return nil }
+        let asked: ItemEdit
+        switch payload {
+        case .delete: return NextCommand(["prsnlctl", "restore", self.itemID])
+        case .edit(let edit): asked = edit
+        case .create(let item):
+            guard let base else { return NextCommand(["prsnlctl", "delete", self.itemID]) }
+            // What was there before was not made by it: its tags were added.
+            asked = ItemEdit(title: item.title, tagChange: TagChange(added: base.tags == nil ? [] : item.tags))
         }
-        func text(_ fields: Fields?, _ name: String) -> String? {
-            if case .text(let text)? = fields?[name] { text } else { nil }
-        }
-        func texts(_ fields: Fields?, _ name: String) -> [String]? {
-            if case .texts(let texts)? = fields?[name] { texts } else { nil }
-        }
-        switch entry.kind {
-        // What was there before was not made by it.
-        case .capture where base != nil, .note where base != nil, .edit: break
-        case .capture, .note: return NextCommand(["prsnlctl", "delete", entry.itemID])
-        case .delete: return NextCommand(["prsnlctl", "restore", entry.itemID])
-        }
-        var words = ["prsnlctl", "edit", entry.itemID]
-        for name in ["title", "summary"] where text(write, name) != nil {
-            if let old = text(base, name), old != text(write, name) { words += ["--\(name)", old] }
-        }
-        let before = texts(base, "tags")
-        var added = texts(write, "add_tags") ?? []
-        if entry.kind == .edit {
-            if texts(write, "tags") != nil, let before {
-                words += before.isEmpty ? ["--no-tags"] : before.flatMap { ["--tag", $0] }
-            }
-        } else if before != nil {
-            // Where the item was there, its tags are added.
-            added = texts(write, "tags") ?? []
+        var words = ["prsnlctl", "edit", self.itemID]
+        if let old = base?.title, let new = asked.title, old != new { words += ["--title", old] }
+        if let old = base?.summary, let new = asked.summary, old != new { words += ["--summary", old] }
+        if asked.tags != nil, let tags = base?.tags {
+            words += tags.isEmpty ? ["--no-tags"] : tags.flatMap { ["--tag", $0] }
         }
         // Only what was not so before.
-        let had = before.map(Tags.set)
+        let had = base?.tags.map(Tags.set)
+        let (added, removed) = (asked.tagChange.added, asked.tagChange.removed)
         words += added.filter { had?.contains(ByteText($0)) != true }.flatMap { ["--remove-tag", $0] }
-        words += (texts(write, "remove_tags") ?? []).filter { had?.contains(ByteText($0)) != false }
-            .flatMap { ["--add-tag", $0] }
+        words += removed.filter { had?.contains(ByteText($0)) != false }.flatMap { ["--add-tag", $0] }
         return words.count > 3 ? NextCommand(words) : nil
     }
 }

@@ -17,10 +17,8 @@ enum CaptureCommand {
             .text("--type", "TYPE", "The server's content type (`link`, unless said otherwise)."),
             CommandOption("--summarize", nil, "Ask the server to write a summary."),
             .wait,
-        ], asks: WriteFlow.requests + [TallyRequest.self], run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: WriteFlow.requests + [TallyRequest.self]
+    ) { context, arguments throws(UserFacingError) in
         if arguments.has("--stdin") {
             try checkForStdin(arguments)
             return try CaptureStdin.run(context, try WaitOption(arguments))
@@ -101,10 +99,8 @@ enum EditCommand {
                 isRepeatable: true),
             .text("--remove-tag", "TAG", "A tag that it loses; may be given again.", isRepeatable: true),
             .wait,
-        ], asks: WriteFlow.requests, run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: WriteFlow.requests
+    ) { context, arguments throws(UserFacingError) in
         var edit = ItemEdit(
             title: arguments.value("--title"), summary: arguments.value("--summary"),
             tagChange: TagChange(
@@ -173,10 +169,8 @@ enum DeleteCommand {
         operands: .some("ID", most: .max),
         options: [
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,
-        ], asks: WriteFlow.requests, run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: WriteFlow.requests
+    ) { context, arguments throws(UserFacingError) in
         let confirmation = arguments.has("--yes") ? nil : Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
         if let found = try titles(of: items, context, isStrict: confirmation != nil) {
