@@ -99,9 +99,8 @@ extension Samples {
         var outcome = UndoOutcome()
         outcome.count = 1
         outcome.revived = [11]
-        var report = UndoReport(outcome, source: .daemon)
-        report.offers = ["prsnlctl restore 59ec6da4"]
-        return report
+        outcome.offers = ["prsnlctl restore 59ec6da4"]
+        return UndoReport(outcome, source: .daemon)
     }
 
     package static var captured: BatchReport {

@@ -47,7 +47,6 @@ struct Batch: ~Copyable {
         context.say("\(name): \(refusal.error.message)")
     }
 
-    /// Waits, where it is asked to, and prints the report.
     mutating func end(_ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
         if let wait, interruption?.signal == nil { try self.wait(wait) }
         display.end()

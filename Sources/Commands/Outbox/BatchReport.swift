@@ -44,12 +44,9 @@ package struct BatchReport: Sendable, Equatable, Codable {
     }
 
     package mutating func accept(_ tally: WriteTally) {
-        let entries = tally.entries
-        source = tally.source
-        sending = tally.sending
-        accepted += entries.count
-        firstEntry = firstEntry ?? entries.first
-        lastEntry = entries.last ?? lastEntry
+        (source, sending) = (tally.source, tally.sending)
+        accepted += tally.entries.count
+        (firstEntry, lastEntry) = (firstEntry ?? tally.entries.first, tally.entries.last ?? lastEntry)
     }
 
     package var exitCode: ExitCode {
@@ -59,11 +56,8 @@ package struct BatchReport: Sendable, Equatable, Codable {
         return .fine
     }
 
-    /// Takes over what became of some of the entries.
     package mutating func add(_ report: DeliveryReport, asked: Int) {
-        func count(_ states: OutboxEntry.State...) -> Int {
-            report.deliveries.count { delivery in states.contains(delivery.state) }
-        }
+        func count(_ state: OutboxEntry.State) -> Int { report.deliveries.count { $0.state == state } }
         delivered = (delivered ?? 0) + count(.delivered)
         parked = (parked ?? 0) + count(.parked)
         superseded = (superseded ?? 0) + count(.superseded)
@@ -119,10 +113,7 @@ package struct WriteTally: ControlReply, WriteAnswer {
     package var hasQueued: Bool { !entries.isEmpty }
 
     package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        self.source = source
-        self.sending = sending
-        entries = []
-        refused = []
+        (self.source, self.sending, entries, refused) = (source, sending, [], [])
         entries.reserveCapacity(acceptances.count)
         for (index, acceptance) in acceptances.enumerated() {
             switch acceptance {

@@ -31,8 +31,6 @@ struct CaptureStdin: ~Copyable {
         self.batch = batch
     }
 
-    // MARK: Reading
-
     private mutating func readAll() throws(UserFacingError) {
         defer { batch.outbox.closeFile() }
         while true {
@@ -81,8 +79,6 @@ struct CaptureStdin: ~Copyable {
             groupSize += size
         }
     }
-
-    // MARK: Writing
 
     private mutating func flush() throws(UserFacingError) {
         guard !group.isEmpty else { return }

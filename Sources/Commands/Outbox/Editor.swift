@@ -44,9 +44,7 @@ struct Editor {
                     }
                 } catch {
                     // Another text helps against these alone, and the same one does not.
-                    guard error.code == .writeInvalid, saved != shown, typed == nil else {
-                        throw error
-                    }
+                    guard error.code == .writeInvalid, saved != shown, typed == nil else { throw error }
                     context.say("\(error.message) The editor shows it again.")
                     shown = saved
                     try editor.put("\(remark)\(error.message.replacing("\n", with: " "))\n\(saved)")
@@ -72,11 +70,8 @@ struct Editor {
         path = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         self.text = text
         let options = ["--title", "--tag"].flatMap { name in arguments.values(name).flatMap { [name, $0] } }
-        let isNote = arguments.command == NoteCommand.command.entry
-        again =
-            isNote
-            ? NextCommand(line: ShellText.words(["prsnlctl", "note"] + options + ["-"]) + " < \(ShellText.word(path))")
-            : nil
+        let line = ShellText.words(["prsnlctl", "note"] + options + ["-"]) + " < \(ShellText.word(path))"
+        again = arguments.command == NoteCommand.command.entry ? NextCommand(line: line) : nil
         do throws(UserFacingError) { try put(text) } catch { throw kept(error) }
         context.say("until it is queued, the text is in \(path)")
     }
@@ -85,10 +80,9 @@ struct Editor {
         setenv("PRSNL_EDITED", path, 1)
         // The variable may have options, and is a shell's to split, as git and crontab have it.
         let status = system("\(command) \"$PRSNL_EDITED\"")
-        if status >> 8 == 127 {
-            throw Self.failure("The editor \(command) could not be started")
+        guard status == 0 else {
+            throw Self.failure("The editor \(command) \(status >> 8 == 127 ? "could not be started" : "failed")")
         }
-        guard status == 0 else { throw Self.failure("The editor \(command) failed") }
         return try saved()
     }
 
@@ -184,7 +178,6 @@ struct EditedItem: Equatable {
         guard fences == 2 else { throw Self.failure(nil, "the second line of three dashes is missing") }
     }
 
-    /// What changes `original` into this.
     func edit(of original: EditedItem) -> ItemEdit {
         let (old, new) = (Tags.set(original.tags), Tags.set(tags))
         return ItemEdit(

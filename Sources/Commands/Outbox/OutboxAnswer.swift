@@ -75,11 +75,6 @@ package struct OutboxAnswer<Outcome: OutboxOutcome>: ControlReply, Report {
         try outcome.encode(to: encoder)
     }
 
-    package subscript<Value>(dynamicMember member: WritableKeyPath<Outcome, Value>) -> Value {
-        get { outcome[keyPath: member] }
-        set { outcome[keyPath: member] = newValue }
-    }
-
     package subscript<Value>(dynamicMember member: KeyPath<Outcome, Value>) -> Value { outcome[keyPath: member] }
 
     package func text(_ style: TextStyle) -> String { outcome.text(self, style) }

@@ -3,7 +3,6 @@ import Control
 package import PRSNLCore
 package import Store
 
-/// `prsnlctl queue`
 enum QueueCommand {
     static let command = Command(
         "queue", "List the writes that are not delivered yet.",
@@ -48,7 +47,6 @@ enum EntryNumbers {
     }
 }
 
-/// Asks for a part of the outbox.
 struct QueueRequest: Request {
     typealias Answer = QueueReport
     static let command = "queue"
@@ -148,14 +146,9 @@ package struct QueueReport: ControlReply {
         connectivity: Connectivity? = nil, wait: ServerWait? = nil, problem: UserFacingError? = nil,
         now: Timestamp
     ) {
-        self.source = source
-        self.connectivity = connectivity
-        self.wait = wait
-        self.problem = problem
-        generatedAt = now
-        self.filter = filter.name
-        total = list.total
-        entries = list.entries.map(\.shown)
+        (self.source, generatedAt, self.filter) = (source, now, filter.name)
+        (total, entries) = (list.total, list.entries.map(\.shown))
+        (self.connectivity, self.wait, self.problem) = (connectivity, wait, problem)
     }
 }
 

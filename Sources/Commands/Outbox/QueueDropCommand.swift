@@ -4,43 +4,37 @@ import Glibc
 import PRSNLCore
 package import Store
 
-/// `prsnlctl queue drop`: asks, unless told not to.
 enum QueueDropCommand {
     static let command = Command(
         "queue drop", "Give up writes that are not sent.", operands: .some("N"),
         options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")],
         asks: [DropRequest.self]
     ) { context, arguments throws(UserFacingError) in
-        let numbers = try EntryNumbers.parse(arguments)
+        var numbers = try EntryNumbers.parse(arguments)
         var outbox = RequestClient(context)
-        if arguments.has("--yes") { return try drop(numbers, withDependents: true, &outbox) }
-        guard let confirmation = Confirmation(arguments) else {
-            throw UserFacingError(
-                .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
-                consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
-                nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
-        }
-        let plan = try outbox.ask(DropRequest(entries: numbers, withDependents: true, dryRun: true))
-        guard try confirm(plan, confirmation, context) else {
-            context.say("nothing was dropped")
-            return .error
+        let isAsked = !arguments.has("--yes")
+        if isAsked {
+            guard let confirmation = Confirmation(arguments) else {
+                throw UserFacingError(
+                    .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
+                    consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
+                    nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
+            }
+            let plan = try outbox.ask(DropRequest(entries: numbers, withDependents: true, dryRun: true))
+            try show(plan, context)
+            guard confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?") else {
+                context.say("nothing was dropped")
+                return .error
+            }
+            numbers = plan.dropped
         }
         // Only what was shown: what was queued behind it since then is not dropped unseen.
-        return try drop(plan.dropped, withDependents: false, &outbox)
+        let report = try outbox.ask(DropRequest(entries: numbers, withDependents: !isAsked, dryRun: false))
+        try context.write(report)
+        return report.exitCode
     }
 
-    private static func drop(
-        _ numbers: [Int64], withDependents: Bool, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> ExitCode {
-        let report = try outbox.ask(DropRequest(entries: numbers, withDependents: withDependents, dryRun: false))
-        try outbox.context.write(report)
-        return report.outcome.exitCode
-    }
-
-    /// Shows what would go, and asks.
-    private static func confirm(
-        _ plan: DropReport, _ confirmation: Confirmation, _ context: CommandContext
-    ) throws(UserFacingError) -> Bool {
+    private static func show(_ plan: DropReport, _ context: CommandContext) throws(UserFacingError) {
         var lines: [String] = []
         for number in plan.dropped.prefix(QueueRequest.usuallyListed) {
             let entry = try context.answer(EntryRequest(entry: number)).entry
@@ -49,11 +43,9 @@ enum QueueDropCommand {
         }
         NamedItems.show(lines, of: plan.dropped.count, context)
         if let may = plan.maybeAppliedSentence { context.say("\(may)") }
-        return confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
     }
 }
 
-/// Gives writes up that are not sent.
 struct DropRequest: OutboxRequest {
     static let command = "drop"
 
@@ -81,7 +73,6 @@ extension DropRequest {
     }
 }
 
-/// The JSON of `prsnlctl queue drop --json`.
 package typealias DropReport = OutboxAnswer<DropOutcome>
 
 extension DropOutcome: OutboxOutcome {

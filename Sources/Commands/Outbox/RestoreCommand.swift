@@ -2,7 +2,6 @@ import Console
 import PRSNLCore
 import Store
 
-/// `prsnlctl restore`: captures deleted items again. A deletion that was not sent yet is taken back.
 enum RestoreCommand {
     static let command = Command(
         "restore", "Capture items again that were deleted in the last 30 days.", operands: .any("ID", most: .max),
@@ -101,7 +100,7 @@ enum RestoreCommand {
         for some in entries.groups() {
             do throws(UserFacingError) {
                 let part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
-                if report?.dropped.append(contentsOf: part.dropped) == nil { report = part }
+                if report?.outcome.dropped.append(contentsOf: part.dropped) == nil { report = part }
             } catch {
                 guard let done = report?.dropped.count else { throw error }
                 throw error.with(
@@ -118,9 +117,7 @@ enum RestoreCommand {
         _ shown: ShownItem, tags: [String], _ dialect: Dialect?
     ) throws(UserFacingError) -> (item: NewItem, leftOut: [String]) {
         let item = shown.item
-        func nonBlank(_ text: String?) -> String? {
-            text.flatMap { $0.trimmingWhiteSpace().isEmpty ? nil : $0 }
-        }
+        func nonBlank(_ text: String?) -> String? { text.flatMap { $0.trimmingWhiteSpace().isEmpty ? nil : $0 } }
         let url = nonBlank(item.url)
         // With an address, only the small server takes a text. What was written here of a page was a remark.
         let hasText = url == nil || dialect == .express || shown.isAsWritten

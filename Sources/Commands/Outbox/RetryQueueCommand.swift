@@ -3,7 +3,6 @@ import Control
 import PRSNLCore
 package import Store
 
-/// `prsnlctl retry-queue`
 enum RetryQueueCommand {
     static let command = Command(
         "retry-queue", "Send waiting writes again now, instead of at their next attempt.", operands: .any("N"),
@@ -22,7 +21,6 @@ enum RetryQueueCommand {
     }
 }
 
-/// Sends writes again now, instead of at their next attempt.
 struct RetryRequest: OutboxRequest {
     static let command = "retry"
 
@@ -50,7 +48,6 @@ extension RetryRequest {
     }
 }
 
-/// The JSON of `prsnlctl retry-queue --json`.
 package typealias RetryReport = OutboxAnswer<RetryOutcome>
 
 extension RetryOutcome: OutboxOutcome {

@@ -3,7 +3,6 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl tag`: gives items tags and takes tags from them, many at once.
 enum TagCommand {
     static let command = Command(
         "tag", "Add tags to items, and remove tags from them; `-` reads ids from stdin.", operands: operands,
@@ -45,8 +44,6 @@ enum TagCommand {
         operands.mayBeginWithDash = true
         return operands
     }()
-
-    // MARK: What is asked for
 
     private static func words(
         _ arguments: ParsedArguments, _ context: CommandContext
@@ -106,14 +103,12 @@ enum TagCommand {
         return list.items
     }
 
-    // MARK: Doing it
-
     private static func confirm(
         _ change: TagChange, _ items: [ListedItem], _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) -> Bool {
-        guard arguments.has("--query") || arguments.has("--rename"), !arguments.has("--yes"),
-            let confirmation = Confirmation(arguments)
-        else { return true }
+        guard arguments.has("--query") || arguments.has("--rename"), let confirmation = Confirmation(arguments) else {
+            return true
+        }
         NamedItems.show(items.prefix(5), of: items.count, context)
         let words = (change.added.map { "+\($0)" } + change.removed.map { "-\($0)" }).joined(separator: " ")
         return confirmation.ask(

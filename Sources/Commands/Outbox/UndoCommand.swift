@@ -3,7 +3,6 @@ import Control
 import PRSNLCore
 package import Store
 
-/// `prsnlctl undo`
 enum UndoCommand {
     static let command = Command(
         "undo", "Take back what was not sent yet of the last command that wrote.",
@@ -15,7 +14,6 @@ enum UndoCommand {
     }
 }
 
-/// Takes back the writes of the last command.
 struct UndoRequest: OutboxRequest, BareRequest {
     static let command = "undo"
     var dryRun: Bool? { nil }
@@ -31,7 +29,6 @@ struct UndoRequest: OutboxRequest, BareRequest {
     }
 }
 
-/// The JSON of `prsnlctl undo --json`.
 package typealias UndoReport = OutboxAnswer<UndoOutcome>
 
 extension UndoOutcome: OutboxOutcome {

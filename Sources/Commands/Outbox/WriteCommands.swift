@@ -5,7 +5,6 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl capture`: URLs, or many from stdin.
 enum CaptureCommand {
     static let command = Command(
         "capture", or: ["add"], "Save URLs on the server.", operands: .any("URL", most: .max),
@@ -52,7 +51,6 @@ enum CaptureCommand {
     }
 }
 
-/// `prsnlctl note`: a text.
 enum NoteCommand {
     static let command = Command(
         "note",
@@ -81,7 +79,6 @@ enum NoteCommand {
     }
 }
 
-/// `prsnlctl edit`: new values for some of the fields of items.
 enum EditCommand {
     static let command = Command(
         "edit",
@@ -101,12 +98,11 @@ enum EditCommand {
             .wait,
         ], asks: WriteFlow.requests
     ) { context, arguments throws(UserFacingError) in
+        func tags(_ option: String) -> [String] { TagWords.lowered(arguments.values(option), context) }
         var edit = ItemEdit(
             title: arguments.value("--title"), summary: arguments.value("--summary"),
-            tagChange: TagChange(
-                added: TagWords.lowered(arguments.values("--add-tag"), context),
-                removed: TagWords.lowered(arguments.values("--remove-tag"), context)))
-        if arguments.has("--tag") { edit.tags = TagWords.lowered(arguments.values("--tag"), context) }
+            tags: arguments.has("--tag") ? tags("--tag") : nil,
+            tagChange: TagChange(added: tags("--add-tag"), removed: tags("--remove-tag")))
         if arguments.has("--no-tags") {
             if edit.tags != nil { throw arguments.failure("--tag and --no-tags exclude each other") }
             edit.tags = []
@@ -146,11 +142,8 @@ enum EditCommand {
         }
         if edit.summary == "-", let id = items.first {
             _ = try StoreReader(path: context.paths.database).itemToChange(id)
-            let given = edit
-            edit.summary = try TextInput.read("-", "summary", context, arguments) { text in
-                var edit = given
-                edit.summary = text
-                return .edit(item: id, edit)
+            edit.summary = try TextInput.read("-", "summary", context, arguments) { [edit] text in
+                .edit(item: id, edit.overlaid(by: ItemEdit(summary: text)))
             }
         }
         let writes = RequestClient.keyed(items.map { .edit(item: $0, edit) })
@@ -162,7 +155,6 @@ enum EditCommand {
     }
 }
 
-/// `prsnlctl delete`: items, each by an entry of its own. Says which they are, and on a terminal asks.
 enum DeleteCommand {
     static let command = Command(
         "delete", or: ["rm"], "Delete items on the server; asks first, on a terminal. `-` reads ids from stdin.",
@@ -171,7 +163,7 @@ enum DeleteCommand {
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,
         ], asks: WriteFlow.requests
     ) { context, arguments throws(UserFacingError) in
-        let confirmation = arguments.has("--yes") ? nil : Confirmation(arguments)
+        let confirmation = Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
         if let found = try titles(of: items, context, isStrict: confirmation != nil) {
             if context.isText || confirmation != nil { NamedItems.show(found, of: found.count, context) }
@@ -196,13 +188,11 @@ enum DeleteCommand {
     ) throws(UserFacingError) -> [ListedItem]? {
         do throws(UserFacingError) {
             let reader = try StoreReader(path: context.paths.database)
-            var found: [ListedItem] = []
-            for item in items { found.append(try reader.itemToChange(item, isForDeletion: true)) }
-            return found
+            return try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
         } catch {
             // A person who is asked has to see what for.
-            if isStrict, error.code == .itemUnknown || error.code == .itemAmbiguous { throw error }
-            return nil
+            guard isStrict, error.code == .itemUnknown || error.code == .itemAmbiguous else { return nil }
+            throw error
         }
     }
 }
@@ -280,10 +270,12 @@ enum NamedItems {
 struct Confirmation {
     private let readsTerminal: Bool
 
-    /// `nil` where there is no terminal to ask on. What is piped into the command is no answer.
+    /// `nil` with `--yes`, and where there is no terminal to ask on. What is piped into the command is no answer.
     init?(_ arguments: ParsedArguments) {
         readsTerminal = arguments.operands.contains("-")
-        guard isatty(STDERR_FILENO) == 1, readsTerminal || isatty(STDIN_FILENO) == 1 else { return nil }
+        guard !arguments.has("--yes"), isatty(STDERR_FILENO) == 1, readsTerminal || isatty(STDIN_FILENO) == 1 else {
+            return nil
+        }
     }
 
     func ask(_ question: String) -> Bool {
@@ -296,7 +288,6 @@ struct Confirmation {
     }
 }
 
-/// `--wait[=DURATION]`
 struct WaitOption {
     /// `nil`: without a limit.
     var limit: Duration?

@@ -123,17 +123,15 @@ package struct WriteReport: ControlReply, WriteAnswer {
         writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry)
     }
 
-    /// Takes over how far the entries are by now.
     package mutating func update(_ report: DeliveryReport) {
         let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
         for index in writes.indices {
-            guard let delivery = writes[index].entry.flatMap({ found[$0] }) else { continue }
-            writes[index].state = delivery.state
-            writes[index].itemID = delivery.itemID
-            writes[index].behind = delivery.behind
-            writes[index].awaitsDecision = delivery.awaitsDecision
-            writes[index].remark = delivery.remark
-            writes[index].error = delivery.error
+            guard let entry = writes[index].entry.flatMap({ found[$0] }) else { continue }
+            (writes[index].state, writes[index].itemID, writes[index].behind) = (
+                entry.state, entry.itemID, entry.behind
+            )
+            (writes[index].awaitsDecision, writes[index].remark) = (entry.awaitsDecision, entry.remark)
+            writes[index].error = entry.error
         }
     }
 
@@ -150,17 +148,10 @@ extension WriteReport.Write {
     init(_ acceptance: Acceptance) {
         switch acceptance {
         case .accepted(let write):
-            outcome = .accepted
-            entry = write.entry
-            state = write.state
-            kind = write.kind
-            itemID = write.itemID
-            wasQueued = write.wasQueued
-            supersedes = write.supersedes
-            behind = write.behind
-        case .refused(let error):
-            outcome = .refused
-            self.error = error
+            self.init(
+                outcome: .accepted, entry: write.entry, state: write.state, kind: write.kind, itemID: write.itemID,
+                wasQueued: write.wasQueued, supersedes: write.supersedes, behind: write.behind)
+        case .refused(let error): self.init(outcome: .refused, error: error)
         }
     }
 }
@@ -215,25 +206,20 @@ extension WriteReport: Report {
     }
 
     private func waitingLine(_ write: Write, _ number: String, _ style: TextStyle) -> String {
-        var parts: [String] = []
-        if write.wasQueued { parts.append("was waiting already") }
-        if write.supersedes.isEmpty == false {
-            parts.append("takes the place of \(OutboxWords.numbers(write.supersedes))")
-        }
-        if waited {
-            parts.append("on disk, not delivered yet")
-            if write.error != nil { parts.append(reason(write, style).withoutFullStop) }
-        }
-        if let parked = write.awaitsDecision {
-            parts.append("waits for your decision about #\(parked)")
-        } else if let behind = write.behind {
-            parts.append("waits for #\(behind)")
-        }
         // A server that answered with an error is reachable, which says nothing about this write.
         let wasTried = waited && write.error != nil && sending == .inTurn
-        // What waits for a decision has no turn.
-        if write.awaitsDecision == nil { parts.append(wasTried ? "will be tried again" : sending.text(style)) }
-        return "\((write.state ?? .queued).rawValue) \(number) (\(parts.joined(separator: "; ")))"
+        let parts: [String?] = [
+            write.wasQueued ? "was waiting already" : nil,
+            write.supersedes.isEmpty ? nil : "takes the place of \(OutboxWords.numbers(write.supersedes))",
+            waited ? "on disk, not delivered yet" : nil,
+            waited && write.error != nil ? reason(write, style).withoutFullStop : nil,
+            write.awaitsDecision.map { "waits for your decision about #\($0)" }
+                ?? write.behind.map { "waits for #\($0)" },
+            // What waits for a decision has no turn.
+            write.awaitsDecision != nil ? nil : wasTried ? "will be tried again" : sending.text(style),
+        ]
+        let words = parts.compactMap(\.self).joined(separator: "; ")
+        return "\((write.state ?? .queued).rawValue) \(number) (\(words))"
     }
 
     private func reason(_ write: Write, _ style: TextStyle) -> String {
@@ -284,17 +270,13 @@ extension RequestMembers {
     func writes(most: Int) throws(RequestRefusal) -> [WriteRequest] {
         let writes = try value("writes") { reader in
             var writes: [WriteRequest] = []
-            guard try reader.enterArray() else { return writes }
-            repeat {
-                guard writes.count < most else {
-                    throw RequestRefusal(reason: "writes has more than \(most)")
-                }
-                do {
-                    writes.append(try WriteRequest(try JSONFields(&reader)))
-                } catch let failure as JSONFields.Failure {
+            try reader.array { reader in
+                guard writes.count < most else { throw RequestRefusal(reason: "writes has more than \(most)") }
+                do { writes.append(try WriteRequest(try JSONFields(&reader))) } catch let failure as JSONFields.Failure
+                {
                     throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
                 }
-            } while try reader.nextElement()
+            }
             return writes
         }
         guard let writes, !writes.isEmpty else {
