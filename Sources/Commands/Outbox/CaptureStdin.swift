@@ -1,7 +1,7 @@
 import Console
 import Control
 import Glibc
-import PRSNLCore
+package import PRSNLCore
 
 /// `prsnlctl capture --stdin`: lines in groups, each group in one durable transaction, so that 10,000 lines a second can
 /// be accepted and no more than a group is ever in memory.
@@ -115,5 +115,60 @@ struct CaptureStdin: ~Copyable {
             error.code, error.message, consequence: "\(lines); nothing from line \(line) on is.",
             recoverySuggestion: "\(error.recoverySuggestion) Then go on from line \(line): "
                 + "`tail -n +\(line) FILE | prsnlctl capture --stdin`.", cause: error.cause)
+    }
+}
+
+/// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
+package enum CaptureLine: Sendable, Equatable {
+    case blank
+    case item(NewItem)
+    /// Nothing is queued for it.
+    case refused(UserFacingError)
+
+    /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
+    package static let longest = 256 << 10
+
+    /// - Parameter isFirst: A byte order mark may stand in front of the first line.
+    package init(_ bytes: [UInt8], isFirst: Bool = false) {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            self = Self.refusal("The line is not UTF-8.")
+            return
+        }
+        var scalars = text.unicodeScalars
+        if isFirst, scalars.first == "\u{FEFF}" { scalars.removeFirst() }
+        let content = String(scalars).trimmingWhiteSpace()
+        switch content.unicodeScalars.first {
+        case nil: self = .blank
+        case "{": self = Self.object(content)
+        default: self = .item(NewItem(url: content))
+        }
+    }
+
+    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
+
+    private static func object(_ text: String) -> CaptureLine {
+        do {
+            return .item(
+                try JSONReader.read(Array(text.utf8)) { reader in
+                    let fields = try JSONFields(&reader)
+                    try reader.end()
+                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
+                    return try NewItem(fields)
+                })
+        } catch let failure as JSONFields.Failure {
+            return refusal("\(failure.reason).")
+        } catch let failure as JSONReader.Failure {
+            return refusal("The line is not a JSON object: \(failure.description).")
+        } catch {
+            return refusal("The line cannot be understood.")
+        }
+    }
+
+    private static func refusal(_ reason: String) -> CaptureLine {
+        let names = NewItem.fieldNames.joined(separator: ", ")
+        return .refused(
+            UserFacingError(
+                .writeInvalid, reason, consequence: "Nothing was queued for it.",
+                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
     }
 }

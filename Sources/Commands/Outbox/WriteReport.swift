@@ -46,7 +46,13 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
     }
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer? {
-        Answer(try await context.accept(writes, of: command), source: context.source, sending: context.sending)
+        // Time in which the server could be reached counts for those that waited, and not for these.
+        await context.daemon?.parts.engine.countReachable()
+        let accepted = try await context.withStore { store throws(UserFacingError) in
+            try await store.accept(writes, command: command, now: context.now)
+        }
+        context.daemon?.parts.engine.writesAccepted()
+        return Answer(accepted, source: context.source, sending: context.sending)
     }
 
     package func remark(_ answer: Answer, path: String) -> String? { Remark.writes(answer.hasQueued, path: path) }
@@ -56,19 +62,6 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
 package typealias WritesRequest = AcceptRequest<WriteReport>
 /// For many: answered with numbers alone.
 package typealias TallyRequest = AcceptRequest<WriteTally>
-
-extension RequestContext {
-    /// Puts writes on the disk, and tells the engine.
-    func accept(_ writes: [WriteRequest], of command: RequestKey?) async throws(UserFacingError) -> [Acceptance] {
-        // Time in which the server could be reached counts for those that waited, and not for these.
-        await daemon?.parts.engine.countReachable()
-        let accepted = try await withStore { store throws(UserFacingError) in
-            try await store.accept(writes, command: command, now: now)
-        }
-        daemon?.parts.engine.writesAccepted()
-        return accepted
-    }
-}
 
 /// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
 package struct WriteReport: ControlReply, WriteAnswer {
@@ -192,7 +185,7 @@ extension WriteReport: Report {
         let remark = write.remark.map { " (\(style.safe($0)))" } ?? ""
         switch write.state {
         case .delivered:
-            return "\(style.paint("delivered", .green)) \(number) \(style.arrow) "
+            return "\(style.paint("delivered", .green)) \(number) \(style.isUTF8 ? "→" : "->") "
                 + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
         case .parked:
             return "\(style.paint("parked", .red)) \(number): \(reason(write, style).withoutFullStop) "
@@ -253,11 +246,6 @@ extension String {
     var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
-extension TextStyle {
-    /// From what was queued to what the server made of it.
-    var arrow: String { isUTF8 ? "→" : "->" }
-}
-
 extension RequestMembers {
     /// As many as one request may be about.
     func entries() throws(RequestRefusal) -> [Int64] {
@@ -311,6 +299,15 @@ package enum Sending: String, Sendable, Codable {
     case whenPossible = "when_possible"
     case whenDaemonRuns = "when_daemon_runs"
 
+    init(_ state: EngineState) {
+        self =
+            switch state.connectivity.state {
+            case .online: state.hindrance == nil ? .inTurn : .whenPossible
+            case .unauthorized: .whenAuthorized
+            case .unknown, .offline, .unreachable, .portal: .whenReachable
+            }
+    }
+
     func text(_ style: TextStyle) -> String {
         switch self {
         case .inTurn: "will be sent in turn"
@@ -320,16 +317,5 @@ package enum Sending: String, Sendable, Codable {
         case .whenPossible: "will be sent later: see \(style.command("prsnlctl queue"))"
         case .whenDaemonRuns: "will be sent when the daemon runs"
         }
-    }
-}
-
-extension Sending {
-    init(_ state: EngineState) {
-        self =
-            switch state.connectivity.state {
-            case .online: state.hindrance == nil ? .inTurn : .whenPossible
-            case .unauthorized: .whenAuthorized
-            case .unknown, .offline, .unreachable, .portal: .whenReachable
-            }
     }
 }
