@@ -317,9 +317,9 @@ extension OutboxMachineTests {
         _ machine: inout OutboxMachine, _ event: OutboxMachine.Event, of task: OutboxTask,
         _ moment: OutboxMachine.Moment = moment
     ) -> String {
-        machine.notes = []
+        machine.gate.notes = []
         let action = machine.handle(event, of: task, moment)
-        let notes = machine.notes.map { note in
+        let notes = machine.gate.notes.map { note in
             switch note {
             case .answered: "answered"
             case .failed: "failed"

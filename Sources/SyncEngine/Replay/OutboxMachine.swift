@@ -8,8 +8,6 @@ import Store
 /// moment. `Replayer` carries the actions out.
 struct OutboxMachine: Sendable {
     var gate = SendGate()
-    /// What concerns no single entry, until the loop has taken it.
-    var notes: [Note] = []
 
     /// What happened to one entry.
     enum Event {
@@ -28,26 +26,12 @@ struct OutboxMachine: Sendable {
     }
 
     enum Action {
-        /// Write this into the file before anything else is done.
-        ///
-        /// - Parameters:
-        ///   - dueAt: When it is sent again, or looked up.
-        ///   - error: What the server has answered, or what stood in the way.
+        /// Write this into the file first: when it is sent again, or looked up, and what the server has answered.
         case record(WriteOutcome, dueAt: Timestamp? = nil, error: UserFacingError? = nil)
         /// Ask which item of the server has the URL. The server did not say so itself where `mayBeForeign`.
         case locate(APIError, mayBeForeign: Bool)
         /// Prove that the answer was given to the pinned account.
         case prove(APIError)
-    }
-
-    enum Note {
-        /// The server has answered, so it can be reached.
-        case answered
-        /// The server has not answered, or not as it should.
-        case failed(SyncFailure)
-        /// The account has to be proven again before the next send.
-        case unproven
-        case log(Advice)
     }
 
     /// What a decision depends on besides the state.
@@ -75,9 +59,9 @@ struct OutboxMachine: Sendable {
             let outcome = WriteOutcome(error, kind: task.entry.kind)
             return .record(outcome.state == .delivered ? outcome : .parked(.itemGone))
         case .unanswered(let question, let failure):
-            if failure.isOfTheWay { pause(after: failure, moment) }
+            if failure.isOfTheWay { gate.pause(after: failure, moment) }
             // It is certain that nothing was applied, but not yet what follows from that.
-            guard case .locate = question else { return retry(task, error: failure.error, moment) }
+            guard case .locate = question else { return retry(task, .queued(.notApplied()), failure.error, moment) }
             let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
             return .record(.unknown(.alreadyThere(failedLookups: 1)), dueAt: moment.now.advanced(by: wait))
         }
@@ -85,18 +69,16 @@ struct OutboxMachine: Sendable {
 
     // MARK: Outcomes
 
-    /// The table of docs/outbox.md.
-    ///
-    /// - Parameter error: The answer to the send; `nil` for a send that succeeded, and after a lookup.
+    /// The table of docs/outbox.md. `error`: the answer to the send; `nil` for a send that succeeded, and after a lookup.
     private mutating func conclude(
         _ outcome: WriteOutcome, because error: APIError? = nil, _ task: OutboxTask, _ moment: Moment
     ) -> Action {
         switch outcome {
         case .queued(let reason): return again(reason, error, task, moment)
         case .unknown(.maybeApplied), .unknown(.lookupFailed):
-            if let error { slowDown(task.entry.kind, after: SyncFailure(error), moment) }
+            if let error { gate.noteFailure(of: task.entry.kind, SyncFailure(error), moment) }
             return .record(outcome, dueAt: moment.now, error: error?.userFacing)
-        case .delivered, .unknown, .parked: noteAnswer()
+        case .delivered, .unknown, .parked: gate.noteAnswer()
         }
         switch (outcome, error) {
         case (.delivered, let error?), (.parked(.itemGone), let error?): return .prove(error)
@@ -126,31 +108,26 @@ struct OutboxMachine: Sendable {
         switch reason {
         case .notApplied(let asked):
             guard let failure else {
-                noteAnswer()
+                gate.noteAnswer()
                 return resend(task, moment)
             }
-            slowDown(task.entry.kind, after: failure, moment)
+            gate.noteFailure(of: task.entry.kind, failure, moment)
             return retryOrPark(task, failure.error, after: asked, moment)
         case .stopped(let isReplacedLogin):
-            if isReplacedLogin { replacedLogin(moment) }
+            if isReplacedLogin { gate.noteReplacedLogin(moment) }
             return .record(.queued(reason), dueAt: moment.now)
-        case .unreachable, .needsLogin: if let failure { pause(after: failure, moment) }
+        case .unreachable, .needsLogin: if let failure { gate.pause(after: failure, moment) }
         case .refused where gate.isRefusedAgain(task.entry.id):
             return .record(.parked(.refusedAlone), error: error?.userFacing)
-        case .refused: if let failure { leaveAlone(task.entry.id, failure, moment) }
+        case .refused: if let failure { gate.leaveAlone(task.entry.id, failure, moment) }
         case .slowDown(let wait):
             gate.keepPace(of: task.entry.kind, after: wait, moment)
-            noteAnswer()
-        case .apart, .settling: noteAnswer()
-        case .behindDeletion, .lookupFailed: return retry(task, .queued(reason), moment)
+            gate.noteAnswer()
+        case .apart, .settling: gate.noteAnswer()
+        case .behindDeletion, .lookupFailed: return retry(task, .queued(reason), nil, moment)
         }
         // Nothing was sent, or nothing was taken: this costs the entry no attempt.
         return .record(.queued(reason), dueAt: moment.now, error: error?.userFacing)
-    }
-
-    mutating func noteAnswer() {
-        gate.unanswered = 0
-        notes.append(.answered)
     }
 
     /// The server has this URL, or something in front of it refuses the URL.
@@ -159,7 +136,7 @@ struct OutboxMachine: Sendable {
     ) -> Action {
         let isRefusal = WriteOutcome(error, kind: task.entry.kind) == .parked(.rejected)
         switch whereabouts {
-        case .toBeDeleted(let deletion): return retry(task, .queued(.behindDeletion(deletion)), moment)
+        case .toBeDeleted(let deletion): return retry(task, .queued(.behindDeletion(deletion)), nil, moment)
         case .was(let delivery) where isRefusal: return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
         case .was(let delivery), .ours(let delivery):
             gate.noteAccepted(task.entry.kind)
@@ -177,18 +154,18 @@ struct OutboxMachine: Sendable {
         if failure.verdict == .cancelled { return nil }
         let isUnknown = task.entry.state == .unknown
         if failure.origin == .session {
-            notes.append(.unproven)
-            replacedLogin(moment)
+            gate.notes.append(.unproven)
+            gate.noteReplacedLogin(moment)
             return nil
         }
         // Something may refuse this one question. The next entry shows whether it is the login.
         if failure.isRefusal {
-            leaveAlone(task.entry.id, failure, moment)
+            gate.leaveAlone(task.entry.id, failure, moment)
             return isUnknown ? nil : .record(.queued(.refused), dueAt: moment.now, error: failure.error)
         }
         // The server's wait holds for all.
         let isLimit = failure.error.code == .rateLimited
-        if failure.isOfTheWay || failure.origin == .database || isLimit { pause(after: failure, moment) }
+        if failure.isOfTheWay || failure.origin == .database || isLimit { gate.pause(after: failure, moment) }
         guard failure.isOfTheEntry else { return nil }
         gate.slowDown(task.entry.kind, moment)
         if task.isTooOld {
@@ -198,13 +175,12 @@ struct OutboxMachine: Sendable {
         if !isUnknown, task.manual != nil, !isLimit {
             return .record(.parked(.lookupFailed), error: failure.error)
         }
-        let failures = 1 + (isUnknown ? task.failedLookups : task.failures)
-        let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
         // After "already exists", the error says what is asked for.
         let error = isUnknown && task.isOfExistingURL ? task.lastError ?? failure.error : failure.error
-        let outcome: WriteOutcome =
-            isUnknown
-            ? .unknown(.lookupFailed(failures, undecidedSince: task.undecidedSince)) : .queued(.lookupFailed)
+        guard isUnknown else { return retry(task, .queued(.lookupFailed), error, after: failure.retryAfter, moment) }
+        let failures = task.failedLookups + 1
+        let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
+        let outcome = WriteOutcome.unknown(.lookupFailed(failures, undecidedSince: task.undecidedSince))
         return .record(outcome, dueAt: moment.now.advanced(by: wait), error: error)
     }
 
@@ -221,48 +197,31 @@ struct OutboxMachine: Sendable {
     private func retryOrPark(
         _ task: OutboxTask, _ error: UserFacingError, after asked: Duration?, _ moment: Moment
     ) -> Action {
-        guard let wait = WriteBackoff.wait(of: task, after: error, asked: asked, moment) else {
-            return task.isTooOld ? .record(.parked(.tooOld)) : .record(.parked(.failing), error: error)
+        let (entry, steps) = (task.entry, WriteBackoff.serverErrorSteps)
+        if task.isTooOld { return .record(.parked(.tooOld)) }
+        if task.manual != nil { return .record(.parked(.failing), error: error) }
+        guard error.code == .serverError, !entry.kind.isCreation else {
+            return retry(task, .queued(.notApplied()), error, after: asked, moment)
         }
-        return .record(.queued(.notApplied()), dueAt: moment.now.advanced(by: wait), error: error)
+        var step = steps[min(task.failures, steps.count - 1)] * (1 + 0.1 * moment.draw)
+        // A title that the server replaced is tried now and then, for as long as the server fails at edits.
+        if entry.follows == nil, entry.kind != .edit || task.failures >= steps.count {
+            // Failures of other kinds count too: it is given up after eight sends over a day, whatever else has failed.
+            let isOld = moment.now.duration(since: entry.acceptedAt) >= .seconds(86_400)
+            if isOld, entry.attempts > steps.count { return .record(.parked(.failing), error: error) }
+            // No release fails at every deletion, and one that is sent again does no harm: at least every ten minutes, for a day.
+            if entry.kind == .delete { step = min(step, .seconds(600)) }
+        }
+        return .record(.queued(.notApplied()), dueAt: moment.now.advanced(by: step), error: error)
     }
 
     /// After the wait of one failure more.
     private func retry(
-        _ task: OutboxTask, _ outcome: WriteOutcome = .queued(.notApplied()), error: UserFacingError? = nil,
+        _ task: OutboxTask, _ outcome: WriteOutcome, _ error: UserFacingError?, after asked: Duration? = nil,
         _ moment: Moment
     ) -> Action {
-        let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: moment.draw)
+        let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: asked, draw: moment.draw)
         return .record(outcome, dueAt: moment.now.advanced(by: wait), error: error)
-    }
-
-    // MARK: The server
-
-    /// Leaves the server alone for a while.
-    mutating func pause(after failure: SyncFailure, _ moment: Moment) {
-        guard let wait = gate.pause(after: failure, moment) else { return }
-        notes.append(.failed(failure))
-        notes.append(.log("the outbox waits \((wait.wholeMilliseconds + 999) / 1_000) s: \(failure.inWords)"))
-    }
-
-    private mutating func slowDown(_ kind: OutboxEntry.Kind, after failure: SyncFailure, _ moment: Moment) {
-        if failure.concernsEverything { return pause(after: failure, moment) }
-        gate.slowDown(kind, moment)
-        notes.append(.failed(failure))
-    }
-
-    private mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: Moment) {
-        gate.leaveAlone(entry, moment)
-        notes.append(.log("#\(entry) was refused, and others are tried: \(failure.inWords)"))
-    }
-
-    /// The login was replaced between its proof and the write. Once is a renewal. More in a row are a server that refuses
-    /// writes with every login that it proves to know.
-    private mutating func replacedLogin(_ moment: Moment) {
-        gate.replacedLogins += 1
-        guard gate.replacedLogins > SendGate.tolerated else { return }
-        let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
-        pause(after: SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
     }
 }
 
@@ -298,7 +257,7 @@ extension SyncFailure {
     /// What the server asks to wait.
     var retryAfter: Duration? { if case .retry(let wait) = verdict { wait } else { nil } }
 
-    fileprivate var inWords: Advice { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
+    var inWords: Advice { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
 }
 
 extension OutboxEntry {
@@ -312,15 +271,23 @@ extension OutboxEntry {
 extension WriteOutcome {
     /// What a failed request says of the write that it carried.
     init(_ error: APIError, kind: OutboxEntry.Kind) {
+        // It was not sent, because the login could not be renewed: the entry itself has not failed.
+        let isUnrenewed = error.origin == .renewal
         self =
             switch error.kind {
-            case _ where error.origin == .renewal: .queued(Self.unrenewed(error))
+            case .unauthorized where isUnrenewed, .forbidden where isUnrenewed, .loginExpired, .loginFailed:
+                .queued(.needsLogin)
             case .unauthorized, .forbidden: .queued(.refused)
-            case .loginExpired, .loginFailed: .queued(.needsLogin)
             case .rateLimitExceeded(let wait): .queued(.slowDown(wait))
+            case .networkError(.cancelled) where isUnrenewed, .sessionEnded where isUnrenewed:
+                .queued(.stopped(isReplacedLogin: true))
+            case _ where isUnrenewed: .queued(.unreachable)
             case .conflict: .parked(.rejected)
             case .invalidInput: kind == .capture && error.saysURLExists ? .unknown(.alreadyThere()) : .parked(.rejected)
-            case .notFound: Self.notFound(error, kind)
+            // Only the item's own 404 says something about the item. A proxy's 404 does not.
+            case .notFound where error.isItemNotFound && kind == .delete:
+                .delivered(Delivery(), remark: Deletion.wasGone)
+            case .notFound: error.isItemNotFound && kind == .edit ? .parked(.itemGone) : .queued(.notApplied())
             case .serverError: .unknown(.maybeApplied)
             // 502 and 504 are a proxy's words about a request that it has passed on. PRSNL itself says 503 before it acts.
             case .serviceUnavailable(_, let wait):
@@ -335,27 +302,5 @@ extension WriteOutcome {
             case .decodingError: .unknown(.maybeApplied)
             case .unknown(let status, _): status >= 500 ? .unknown(.maybeApplied) : .queued(.notApplied())
             }
-    }
-
-    /// The write was not sent, because the login could not be renewed: the entry itself has not failed.
-    private static func unrenewed(_ error: APIError) -> WriteOutcome.Queued {
-        switch error.kind {
-        case .unauthorized, .loginExpired, .loginFailed, .forbidden: .needsLogin
-        case .rateLimitExceeded(let wait): .slowDown(wait)
-        case .networkError(.cancelled), .sessionEnded: .stopped(isReplacedLogin: true)
-        case .networkError, .serviceUnavailable, .serverError, .decodingError, .notFound, .invalidInput, .conflict,
-            .unknown:
-            .unreachable
-        }
-    }
-
-    /// Only the item's own 404 says something about the item. A proxy's 404 does not.
-    private static func notFound(_ error: APIError, _ kind: OutboxEntry.Kind) -> WriteOutcome {
-        guard error.isItemNotFound else { return .queued(.notApplied()) }
-        return switch kind {
-        case .delete: .delivered(WriteOutcome.Delivery(), remark: Deletion.wasGone)
-        case .edit: .parked(.itemGone)
-        case .capture, .note: .queued(.notApplied())
-        }
     }
 }

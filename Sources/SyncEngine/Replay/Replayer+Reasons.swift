@@ -26,8 +26,7 @@ extension Replayer {
     func endHindrance() async {
         await SyncFailure.logged(
             log, "an error that is over stands in the list", at: .debug,
-            try await store.endErrors(at: Store.outboxEndpoint)
-        )
+            try await store.endErrors(at: Store.outboxEndpoint))
     }
 
     /// Why nothing is sent, where something other than the network is the reason.

@@ -5,11 +5,7 @@ import Store
 
 // One entry at a time: ask what has to be known, send, and write down what the machine makes of the answer.
 extension Replayer {
-    func handle(
-        _ task: OutboxTask, _ dialect: Dialect, _ session: ClientSession, _ memory: inout ReplayMemory
-    ) async {
-        let lookup = OutboxLookup(
-            store: store, client: client, session: session, identity: identity, time: time, dialect: dialect)
+    func handle(_ task: OutboxTask, _ lookup: OutboxLookup, _ memory: inout ReplayMemory) async {
         var attempt = OutboxAttempt(.lookup, startedAt: time.now())
         let event: OutboxMachine.Event
         do {
@@ -36,11 +32,11 @@ extension Replayer {
         var evidence: SendEvidence?
         switch task.entry.payload {
         case _ where task.entry.state == .unknown:
-            return try await lookup.conclude(task, interval: shared.settings.lookupInterval)
+            return try await lookup.conclude(task)
         case .delete: break
         case .create(let item):
             // The cursor dialect can be asked for a URL afterwards.
-            if item.url == nil || lookup.dialect != .cursor { evidence = try await lookup.newest.evidence() }
+            if item.url == nil || lookup.dialect != .cursor { evidence = try await lookup.evidence() }
         // What was asked for was asked for anew since, and that is delivered.
         case .edit(let edit) where edit.isEmpty: return .delivered(WriteOutcome.Delivery())
         case .edit(let edit):
@@ -94,7 +90,7 @@ extension Replayer {
                     try await lookup.prove()
                     event = .proven(error)
                 case .record(var outcome, var dueAt, let error):
-                    if outcome.state == .delivered, let end = await lateEnd(task) {
+                    if outcome.state == .delivered, let end = await lateEnd(task, lookup.interval) {
                         (outcome, dueAt) = (.queued(.settling(until: end)), end)
                     }
                     if task.entry.state != .queued, outcome.state == .delivered, memory.unseenSince == nil {
@@ -109,14 +105,14 @@ extension Replayer {
     }
 
     /// Until when an earlier edit of the item may still be applied over this one.
-    private func lateEnd(_ task: OutboxTask) async -> Timestamp? {
+    private func lateEnd(_ task: OutboxTask, _ interval: Duration) async -> Timestamp? {
         guard task.entry.kind == .edit, task.entry.attempts > 0 else { return nil }
         do {
-            return try await store.lateEnd(of: task, interval: shared.settings.lookupInterval, now: time.now())
+            return try await store.lateEnd(of: task, interval: interval, now: time.now())
         } catch {
             // Then it is compared once more.
             log(.warning, .store, "#\(task.entry.id): its earlier requests could not be read: \(error.message)")
-            return time.now().advanced(by: shared.settings.lookupInterval)
+            return time.now().advanced(by: interval)
         }
     }
 
@@ -131,14 +127,15 @@ extension Replayer {
         var answered: [WriteRecord] = []
         while !batch.isEmpty {
             let tasks = batch
-            memory.machine.gate.noteSending(tasks.map(\.entry.kind), at: time.uptime())
+            memory.machine.gate.hindrance = nil
+            for task in tasks where task.entry.kind.isCreation { memory.machine.gate.pace.noteSent(at: time.uptime()) }
             async let answers = answers(to: tasks, lookup)
             batch = await record(answered, thenSending: readyKinds(lookup.dialect, memory), &memory)
             answered = []
             let arrived = await checked(await answers, lookup.dialect)
             let unsent = tasks.dropFirst(arrived.count)
             let isStopped = arrived.last?.isFailure ?? true || !unsent.isEmpty
-            memory.machine.gate.noteUnsent(unsent.map(\.entry.kind))
+            memory.machine.gate.pace.noteUnsent(unsent.count { $0.entry.kind.isCreation })
             for answer in arrived {
                 // What was delivered is written before anything more is asked.
                 if answer.isFailure, !answered.isEmpty {

@@ -5,7 +5,7 @@ import Store
 /// How the server takes writes at the moment, and from that which entries may be sent now. A value: it is told what
 /// happened, and times are uptimes.
 struct SendGate: Sendable {
-    private(set) var pace = Pace()
+    var pace = Pace()
     /// Entries that the server, or something in front of it, has refused (401, 403, a redirect) since it last took a write,
     /// and until when each is left alone. One refused write must not hold up the others, and a refused login must not cost a
     /// request for each of them. So another entry is tried; where that one goes, the refused ones are tried once more.
@@ -13,7 +13,7 @@ struct SendGate: Sendable {
     /// Refused before the server took another write: parked if they are refused again.
     private var refusedAlone: Set<Int64> = []
     /// No entry is sent before this, unless a person asks.
-    private(set) var pausedUntil: Duration = .zero
+    var pausedUntil: Duration = .zero
     /// No entry is sent before this, even when a person asks: the server has said so.
     private(set) var closedUntil: Duration = .zero
     /// Writes in a row that the server failed at, by kind: a release that fails at every edit still takes new items.
@@ -23,11 +23,24 @@ struct SendGate: Sendable {
     /// 429s in a row, without a write that was taken.
     private var slowDowns = 0
     /// Requests in a row that were not answered.
-    var unanswered = 0
-    /// Writes in a row that were not sent because the login had changed since its proof.
-    var replacedLogins = 0
+    private var unanswered = 0
+    /// Writes in a row whose login had changed since its proof.
+    private var replacedLogins = 0
     /// Why nothing could be sent at the last try, whichever entry's turn it was. `nil` once a send begins.
     var hindrance: Hindrance?
+
+    /// What concerns no single entry, until the loop has taken it.
+    var notes: [Note] = []
+
+    enum Note {
+        /// The server has answered, so it can be reached.
+        case answered
+        /// The server has not answered, or not as it should.
+        case failed(SyncFailure)
+        /// The account has to be proven again before the next send.
+        case unproven
+        case log(Advice)
+    }
 
     /// What fails before a send fails for all entries. It is kept here and not in each entry's row: a row for each of them
     /// at every try would be thousands of writes to the disk.
@@ -42,7 +55,6 @@ struct SendGate: Sendable {
 
     /// Failures that may be the entry's own before the whole queue is slowed down.
     static let tolerated = 2
-    private static let afterOffline: Duration = .milliseconds(50)
 
     // MARK: What may be sent
 
@@ -67,14 +79,9 @@ struct SendGate: Sendable {
 
     // MARK: What happened
 
-    mutating func noteSending(_ kinds: some Sequence<OutboxEntry.Kind>, at uptime: Duration) {
-        hindrance = nil
-        for kind in kinds where kind.isCreation { pace.noteSent(at: uptime) }
-    }
-
-    /// These were counted as sent, and then were not.
-    mutating func noteUnsent(_ kinds: some Sequence<OutboxEntry.Kind>) {
-        pace.noteUnsent(kinds.count { $0.isCreation })
+    mutating func noteAnswer() {
+        unanswered = 0
+        notes.append(.answered)
     }
 
     mutating func noteAccepted(_ kind: OutboxEntry.Kind) {
@@ -93,16 +100,13 @@ struct SendGate: Sendable {
     /// The server can be reached again.
     mutating func noteReturn() { (pausedUntil, slowedUntil) = (.zero, [:]) }
 
-    /// Leaves the server alone for a while.
-    ///
-    /// - Returns: How long, and `nil` where the failure is no reason to wait.
-    mutating func pause(after failure: SyncFailure, _ moment: OutboxMachine.Moment) -> Duration? {
+    /// Leaves the server alone for a while, where the failure is a reason to.
+    mutating func pause(after failure: SyncFailure, _ moment: OutboxMachine.Moment) {
         // What was read with the previous login is asked for again with the new one, at once.
-        guard failure.verdict != .cancelled, failure.origin != .session else { return nil }
+        guard failure.verdict != .cancelled, failure.origin != .session else { return }
         if failure.error.code == .offline {
             // The network's return starts everything again, and may have come already.
-            pausedUntil = max(pausedUntil, moment.uptime + Self.afterOffline)
-            return nil
+            return pausedUntil = max(pausedUntil, moment.uptime + .milliseconds(50))
         }
         unanswered += 1
         let isAgain = hindrance?.error.code == failure.error.code
@@ -122,13 +126,27 @@ struct SendGate: Sendable {
             wait = Backoff.probes.wait(failures: unanswered, draw: moment.draw)
         }
         pausedUntil = max(pausedUntil, moment.uptime + wait)
-        return wait
+        let seconds = (wait.wholeMilliseconds + 999) / 1_000
+        notes += [.failed(failure), .log("the outbox waits \(seconds) s: \(failure.inWords)")]
     }
 
-    mutating func pause(for wait: Duration, at uptime: Duration) { pausedUntil = uptime + wait }
+    /// A send has failed, at the server or on its way.
+    mutating func noteFailure(of kind: OutboxEntry.Kind, _ failure: SyncFailure, _ moment: OutboxMachine.Moment) {
+        if failure.concernsEverything { return pause(after: failure, moment) }
+        slowDown(kind, moment)
+        notes.append(.failed(failure))
+    }
 
-    /// The server failed at a write. One failure may be the entry's own. Several in a row are the server's, and it is asked
-    /// less and less often.
+    /// The login was replaced between its proof and the write. Once is a renewal. More in a row are a server that refuses
+    /// writes with every login that it proves to know.
+    mutating func noteReplacedLogin(_ moment: OutboxMachine.Moment) {
+        replacedLogins += 1
+        guard replacedLogins > Self.tolerated else { return }
+        let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
+        pause(after: SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
+    }
+
+    /// One failure may be the entry's own. Several in a row are the server's, and it is asked less and less often.
     mutating func slowDown(_ kind: OutboxEntry.Kind, _ moment: OutboxMachine.Moment) {
         let count = failures[kind, default: 0] + 1
         failures[kind] = count
@@ -151,10 +169,11 @@ struct SendGate: Sendable {
     }
 
     /// One entry was refused. It waits, while others show whether it is the only one.
-    mutating func leaveAlone(_ entry: Int64, _ moment: OutboxMachine.Moment) {
+    mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: OutboxMachine.Moment) {
         refusedUntil[entry] = moment.uptime + SyncFailure.Verdict.tryRarely.wait(failures: 1, draw: moment.draw)
         let wait = WriteBackoff.afterFailure(failures: refusedUntil.count, after: nil, draw: moment.draw)
         pausedUntil = max(pausedUntil, moment.uptime + wait)
+        notes.append(.log("#\(entry) was refused, and others are tried: \(failure.inWords)"))
     }
 
     /// Whether the entry was refused before while the server takes others. This time it is given up.
@@ -229,7 +248,7 @@ struct Pace: Sendable, Equatable {
         closedUntil = uptime + retryAfter + Self.margin
     }
 
-    /// The last ones were not sent after all.
+    /// These were counted as sent, and then were not.
     mutating func noteUnsent(_ count: Int) { sent.removeLast(min(count, sent.count)) }
 
     /// How many may be sent at once.
@@ -256,34 +275,10 @@ enum WriteBackoff {
         .seconds(60), .seconds(5 * 60), .seconds(30 * 60), .seconds(2 * 3_600), .seconds(5 * 3_600),
         .seconds(8 * 3_600), .seconds(10 * 3_600),
     ]
-    /// A deletion that the server failed at is tried at least this often, for a day.
-    private static let longestForDeletions: Duration = .seconds(600)
 
-    /// - Parameter asked: The wait that the server asks for.
-    /// - Returns: How long the entry waits after a failure that is its own; `nil` where it is parked instead.
-    static func wait(
-        of task: OutboxTask, after error: UserFacingError, asked: Duration?, _ moment: OutboxMachine.Moment
-    ) -> Duration? {
-        guard task.manual == nil, !task.isTooOld else { return nil }
-        let (entry, last) = (task.entry, serverErrorSteps.count - 1)
-        guard error.code == .serverError, !entry.kind.isCreation else {
-            return afterFailure(failures: task.failures + 1, after: asked, draw: moment.draw)
-        }
-        let step = serverErrorSteps[min(task.failures, last)] * (1 + 0.1 * moment.draw)
-        // A title that the server replaced is tried now and then, for as long as the server fails at edits.
-        if entry.follows != nil || entry.kind == .edit && task.failures <= last { return step }
-        // Failures of other kinds count too: it is given up after eight sends over a day, whatever else has failed.
-        let isOld = moment.now.duration(since: entry.acceptedAt) >= .seconds(86_400)
-        if isOld, entry.attempts > serverErrorSteps.count { return nil }
-        // No release fails at every deletion, and one that is sent again does no harm.
-        return entry.kind == .edit ? step : min(step, longestForDeletions)
-    }
-
-    /// Exponential with full jitter, from 4 s to an hour; at least as long as the server asks for.
+    /// Exponential with full jitter (`draw`, from 0 to 1), from 4 s to an hour; at least as long as the server asks for.
     ///
-    /// - Parameters:
-    ///   - failures: in a row, this one included.
-    ///   - draw: from 0 to 1, at random.
+    /// - Parameter failures: in a row, this one included.
     static func afterFailure(failures: Int, after wait: Duration?, draw: Double) -> Duration {
         let own = SyncFailure.Verdict.retry(after: nil).wait(failures: failures, draw: draw)
         return wait.map { max(own, SyncFailure.Verdict.retry(after: $0).wait(failures: failures, draw: draw)) } ?? own

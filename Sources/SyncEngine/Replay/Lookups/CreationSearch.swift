@@ -7,13 +7,6 @@ import Store
 /// Where the ids are known that were there before the send, a clock says only how far down to read. Tags are no evidence against an item: the
 /// main server inserts the item first and its tags afterwards, and may fail in between.
 struct CreationSearch: Sendable {
-    /// An item that was not there before the send and could be it.
-    struct Candidate: Sendable, Equatable {
-        var item: TimelineItem
-        /// The text that the server has for it; `nil` where it has none yet, or never shows it.
-        var content: String?
-    }
-
     enum Outcome: Sendable, Equatable {
         case found(id: String)
         case absent
@@ -66,11 +59,9 @@ struct CreationSearch: Sendable {
         return other.url == url || other.url == url + "/"
     }
 
-    /// Whether only the text can tell: titles are derived from it and easily the same.
-    var needsContent: Bool { item.url == nil }
-
-    func outcome(_ candidates: [Candidate]) -> Outcome {
-        item.url == nil ? outcomeOfNote(candidates) : outcomeOfURL(candidates.map(\.item))
+    /// Without their `content`, the server has no text for the candidates yet, or never shows it.
+    func outcome(_ candidates: [TimelineItem]) -> Outcome {
+        item.url == nil ? outcomeOfNote(candidates) : outcomeOfURL(candidates)
     }
 
     /// Another client may have captured the same URL: of several, ours is the one with our title and tags.
@@ -85,32 +76,28 @@ struct CreationSearch: Sendable {
         return .ambiguous
     }
 
-    private func outcomeOfNote(_ candidates: [Candidate]) -> Outcome {
-        let verdicts = candidates.map(verdict)
-        let matches = zip(candidates, verdicts).filter { $0.1 == .ours }.map(\.0.item.id)
-        if verdicts.contains(.unsettled) { return .unsettled }
-        if matches.count == 1 { return .found(id: matches[0]) }
-        return matches.isEmpty && !verdicts.contains(.doubtful) ? .absent : .ambiguous
+    private func outcomeOfNote(_ candidates: [TimelineItem]) -> Outcome {
+        let outcomes = candidates.map(outcome(of:)).filter { $0 != .absent }
+        if outcomes.contains(.unsettled) { return .unsettled }
+        let found = outcomes.filter { $0 != .ambiguous }
+        return found.count == 1 ? found[0] : outcomes.isEmpty ? .absent : .ambiguous
     }
 
-    private enum Verdict { case ours, doubtful, unsettled, anothers }
-
-    private func verdict(_ candidate: Candidate) -> Verdict {
-        let other = candidate.item
-        if let content = candidate.content, !content.isEmpty {
+    private func outcome(of other: TimelineItem) -> Outcome {
+        if let content = other.content, !content.isEmpty {
             if ServerText.isSqueezedSame(content, item.note) {
                 // Else it is another client's note of the same words, or was edited elsewhere.
-                return (isKeptAsSent ? isAsSent(other) : hasNoForeignTag(other)) ? .ours : .doubtful
+                return (isKeptAsSent ? isAsSent(other) : hasNoForeignTag(other)) ? .found(id: other.id) : .ambiguous
             }
             // Cleaned or rewritten by the server, or another note that begins the same way.
             let isLike = ServerText.isSame(content, item.note) || hasOurTitle(other) || wasRewritten(other)
-            return isLike ? .doubtful : .anothers
+            return isLike ? .ambiguous : .absent
         }
         if other.status == TimelineItem.pendingStatus { return .unsettled }
-        if hasDerivedTitle(other) { return .ours }
+        if hasDerivedTitle(other) { return .found(id: other.id) }
         // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
         // another title may be ours, and retitled elsewhere: to take it for another would double ours.
-        return hasTagsLikeOurs(other) ? .doubtful : .anothers
+        return hasTagsLikeOurs(other) ? .ambiguous : .absent
     }
 
     /// As the person named it, or as a server would.
@@ -148,12 +135,8 @@ struct CreationSearch: Sendable {
     private func tags(_ other: TimelineItem) -> Set<ByteText> { Tags.set(Tags.parse(other.tags) ?? []) }
 }
 
-/// Reads the newest items of the server: before a creation is sent, to know what is there, and afterwards to look for it.
-struct NewestItems: Sendable {
-    let session: ClientSession
-    let identity: Identity
-    let dialect: Dialect
-
+// Reads the newest items of the server: before a creation is sent, to know what is there, and afterwards to look for it.
+extension OutboxLookup {
     private static let pageSize = 100
     private static let mostPages = 50
 
@@ -165,15 +148,13 @@ struct NewestItems: Sendable {
             let end = try await readDown(limit) { page in
                 evidence.knownIDs += page.items.map(\.id) + page.rejected.compactMap(\.id)
                 guard let now = identity.client.serverTime, let last = page.items.last else { return true }
-                return place(last) < now.advanced(by: .zero - Self.clockTolerance)
+                // What it makes next may have a time so much earlier.
+                return place(last) < now.advanced(by: .zero - .seconds(60))
             }
             evidence.knownDownTo = end.map(place)
             return evidence
         }
     }
-
-    /// Below the server's clock: what it makes next may have a time so much earlier.
-    private static let clockTolerance: Duration = .seconds(60)
 
     /// What the timeline is sorted by. The small server's is the last change, which is never before the creation.
     private func place(_ item: TimelineItem) -> ServerTime {
@@ -230,9 +211,7 @@ struct NewestItems: Sendable {
     }
 
     /// One that contradicts itself tells nothing of what is there and what is not.
-    private func page(
-        _ position: TimelineRequest.Position, _ limit: Int
-    ) async throws(SyncFailure) -> TimelinePage {
+    private func page(_ position: TimelineRequest.Position, _ limit: Int) async throws(SyncFailure) -> TimelinePage {
         let request = TimelineRequest(position, limit: limit)
         let page = try await SyncFailure.from(try await session.timeline(request))
         try identity.check(page, is: dialect)

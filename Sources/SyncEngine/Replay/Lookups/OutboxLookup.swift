@@ -6,12 +6,14 @@ import Store
 /// was given to the pinned account.
 struct OutboxLookup: Sendable {
     let store: Store
-    let client: PRSNLClient
     /// What was proven to be the account's before the entry's turn. All is read in it, and the write is sent in it.
     let session: ClientSession
     let identity: Identity
     let time: TimeSource
     let dialect: Dialect
+    /// Between two lookups that do not find a creation, before it is believed that it is not there. A server may work on it for
+    /// minutes before it inserts it, also when the connection is long gone.
+    let interval: Duration
 
     /// Between the first lookup and the second: most answers are lost after the item was inserted, or a moment before.
     private static let secondLookup: Duration = .seconds(30)
@@ -20,14 +22,13 @@ struct OutboxLookup: Sendable {
     /// Where the server names the item of a URL, an older one may be older by this only: another client's is then not ours.
     private static let urlTolerance: Duration = .seconds(120)
 
-    /// - Parameter interval: Between two lookups that do not find a creation, before it is believed that it is not there. A
-    ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
-    func conclude(_ task: OutboxTask, interval: Duration) async throws -> WriteOutcome {
+    /// What became of a write whose answer was lost.
+    func conclude(_ task: OutboxTask) async throws -> WriteOutcome {
         switch task.entry.payload {
         // A URL that the server has refused is of an item that was there before, and the question is of which.
         case .create(let item) where item.url != nil && (dialect == .cursor || task.isOfExistingURL):
-            return try await lookForURL(task, interval: interval)
-        case .create(let item): return try await search(item, task, interval: interval)
+            return try await lookForURL(task)
+        case .create(let item): return try await search(item, task)
         case .edit(let edit): return try await compare(edit, task).outcome
         case .delete: return try await lookForDeleted(task)
         }
@@ -54,15 +55,15 @@ struct OutboxLookup: Sendable {
     /// while they work on them.
     ///
     /// - Parameter sure: what it means once the interval has passed since the first such lookup.
-    private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteOutcome) -> WriteOutcome {
+    private func undecided(_ task: OutboxTask, sure: WriteOutcome) -> WriteOutcome {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
-        let now = UndecidedSince(server: client.serverTime ?? ServerTime(time.now()), here: time.now())
+        let now = UndecidedSince(server: identity.client.serverTime ?? ServerTime(time.now()), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
             return .unknown(.notFoundYet(lookupAfter: min(Self.secondLookup, interval), undecidedSince: now))
         }
-        let left = interval - passed
+        if passed >= interval { return sure }
         // The server tells its time in whole seconds.
-        return left > .zero ? .unknown(.notFoundYet(lookupAfter: max(left, .seconds(1)), undecidedSince: since)) : sure
+        return .unknown(.notFoundYet(lookupAfter: max(interval - passed, .seconds(1)), undecidedSince: since))
     }
 
     // MARK: Edits
@@ -113,7 +114,7 @@ struct OutboxLookup: Sendable {
 
     // MARK: URLs, dialect C
 
-    private func lookForURL(_ task: OutboxTask, interval: Duration) async throws -> WriteOutcome {
+    private func lookForURL(_ task: OutboxTask) async throws -> WriteOutcome {
         // After "already exists", the one question is under which id.
         let exists = task.isOfExistingURL
         switch try await whereIs(task.entry, exists: exists) {
@@ -128,10 +129,10 @@ struct OutboxLookup: Sendable {
             // The server may hide it while it works on it, or have lost it since, by a deletion of ours too. Sent again, it will tell.
             let isTold = task.entry.attempts > 1 && saysMore
             return undecided(
-                task, interval: interval, sure: isTold ? .parked(.thereUnderNoID) : .queued(.notApplied()))
+                task, sure: isTold ? .parked(.thereUnderNoID) : .queued(.notApplied()))
         case .toBeDeleted(let deletion) where exists: return .queued(.behindDeletion(deletion))
-        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .queued(.notApplied()))
-        case .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
+        case .nowhere, .toBeDeleted: return undecided(task, sure: .queued(.notApplied()))
+        case .ambiguous: return undecided(task, sure: .parked(.undecidable))
         }
     }
 
@@ -161,10 +162,12 @@ struct OutboxLookup: Sendable {
         _ item: NewItem, _ url: String, _ entry: OutboxEntry, exists: Bool
     ) async throws -> Whereabouts {
         let (existing, isAnswered) = try await existing(url)
+        // The server compares the raw URL when it refuses it, and a cleaned one when it is asked.
+        let copied = try await store.itemID(url: url)
         // No attempt of ours can have made it.
         guard let sentAt = try await store.firstUnknownSend(of: entry.id) else {
-            if let there = try await known(existing?.id, url) { return .was(try await delivery(of: there)) }
-            let others = try await newest.candidates(of: search(item, since: entry.acceptedAt))
+            if let there = existing?.id ?? copied { return .was(try await delivery(of: there)) }
+            let others = try await candidates(of: search(item, since: entry.acceptedAt))
             guard let other = others.first else { return .nowhere }
             try await prove()
             return .was(try await delivery(of: other.id))
@@ -179,29 +182,24 @@ struct OutboxLookup: Sendable {
             return .was(try await delivery(of: existing.id))
         }
         let search = search(item, since: sentAt)
-        var found = try await newest.candidates(of: search)
+        var found = try await candidates(of: search)
         if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
-            found.append(TimelineItem(existing, url: url))
+            var item = TimelineItem(id: existing.id, createdAt: existing.createdAt ?? .latest)
+            (item.title, item.url) = (existing.title, url)
+            found.append(item)
         }
         let free = try await free(found, for: entry)
         if let theirs = free.first, !free.contains(where: search.hasNoForeignTag) {
             return .was(try await delivery(of: theirs.id))
         }
         try await prove()
-        switch search.outcome(free.map { CreationSearch.Candidate(item: $0) }) {
+        switch search.outcome(free) {
         case .found(let id): return .ours(WriteOutcome.Delivery(serverID: id))
         case .absent:
-            guard let other = try await known(found.first?.id, url) else { return .nowhere }
+            guard let other = found.first?.id ?? copied else { return .nowhere }
             return .was(try await delivery(of: other))
         case .unsettled, .ambiguous: return .ambiguous
         }
-    }
-
-    /// What was found, or the item that the copy has: the server compares the raw URL when it refuses it, and a cleaned one when it
-    /// is asked.
-    private func known(_ found: String?, _ url: String) async throws -> String? {
-        if let found { return found }
-        return try await store.itemID(url: url)
     }
 
     /// Those that may be the entry's work: no other entry has made them, and the copy did not have them before it was sent.
@@ -220,7 +218,7 @@ struct OutboxLookup: Sendable {
     /// to come was noted before our clock was set back: it says only that it has passed.
     private func serverTime(of here: Timestamp, tolerance: Duration = clockTolerance) -> ServerTime {
         let now = time.now()
-        let ahead = client.serverTime?.ahead(of: now) ?? .zero
+        let ahead = identity.client.serverTime?.ahead(of: now) ?? .zero
         return ServerTime(at: min(here, now), ahead: ahead - tolerance)
     }
 
@@ -249,48 +247,30 @@ struct OutboxLookup: Sendable {
 
     // MARK: Notes, and URLs on dialects P and E
 
-    /// What the server has just before a creation is sent, and afterwards.
-    var newest: NewestItems { NewestItems(session: session, identity: identity, dialect: dialect) }
-
-    private func search(_ item: NewItem, _ task: OutboxTask, interval: Duration) async throws -> WriteOutcome {
+    private func search(_ item: NewItem, _ task: OutboxTask) async throws -> WriteOutcome {
         guard let evidence = task.evidence else { return .parked(.undecidable) }
         let sentAt = try await store.firstUnknownSend(of: task.entry.id)
         let search = CreationSearch(
             item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
-        var candidates: [CreationSearch.Candidate] = []
-        for item in try await free(try await newest.candidates(of: search), for: task.entry) {
-            var content = item.content
-            if content == nil, search.needsContent {
-                content = try await store.content(of: item.id, version: item.updatedAt)
-                if content == nil { content = try await session.item(item.id)?.content }
-            }
-            candidates.append(CreationSearch.Candidate(item: item, content: content))
+        var found = try await free(try await candidates(of: search), for: task.entry)
+        for (index, there) in found.enumerated() where there.content == nil && item.url == nil {
+            found[index].content = try await store.content(of: there.id, version: there.updatedAt)
+            if found[index].content == nil { found[index].content = try await session.item(there.id)?.content }
         }
         try await prove()
-        switch search.outcome(candidates) {
+        switch search.outcome(found) {
         case .found(let id): return .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
         case .absent:
             // Far below what was read, where a clock that was set has put it, a sweep may have found it.
             let isHere = try await store.hasReceived(item, for: task.entry.id)
-            return undecided(task, interval: interval, sure: isHere ? .parked(.undecidable) : .queued(.notApplied()))
-        case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
+            return undecided(task, sure: isHere ? .parked(.undecidable) : .queued(.notApplied()))
+        case .unsettled, .ambiguous: return undecided(task, sure: .parked(.undecidable))
         }
     }
-
-    // MARK: Asking
 
     /// Proves the account that the answers of this session were given to.
     func prove() async throws(SyncFailure) {
         try await identity.prove(session, counting: RequestCounter())
-    }
-}
-
-extension TimelineItem {
-    /// What check-duplicate says of an item.
-    fileprivate init(_ existing: ExistingItem, url: String) {
-        self.init(id: existing.id, createdAt: existing.createdAt ?? .latest)
-        title = existing.title
-        self.url = url
     }
 }
 
