@@ -13,10 +13,8 @@ extension Samples {
         payload: OutboxEntry.Payload? = nil
     ) -> OutboxEntry {
         OutboxEntry(
-            id: id, kind: kind, state: state, itemID: item,
-            payload: payload ?? .create(NewItem(url: "https://example.org/\(id)")), base: nil, theirs: nil,
-            acceptedAt: time("2026-11-21T04:00:00Z"), endedAt: nil, nextAttemptAt: nil, behind: nil, attempts: 0,
-            lastAttemptAt: nil, reachableAge: .zero, supersededBy: nil, remark: nil, errorCode: nil, errorMessage: nil,
+            .init(entry: id, state: state, kind: kind, itemID: item, acceptedAt: time("2026-11-21T04:00:00Z")),
+            payload: payload ?? .create(NewItem(url: "https://example.org/\(id)")),
             idempotencyKey: "0123456789abcdef0123456789abcdef")
     }
 
@@ -86,7 +84,7 @@ extension Samples {
         outcome.touched = 2
         outcome.touchedEntries = [12, 13]
         outcome.skipped = [.init(entry: 14, reason: .isBeingSent)]
-        outcome.skippedByReason = [.isBeingSent: 1]
+        outcome.skippedByReason = ["being_sent": 1]
         return RetryReport(outcome, dryRun: false, source: .daemon, sending: .inTurn)
     }
 
@@ -101,9 +99,8 @@ extension Samples {
         var outcome = UndoOutcome()
         outcome.count = 1
         outcome.revived = [11]
-        var report = UndoReport(outcome, source: .daemon)
-        report.offers = ["prsnlctl restore 59ec6da4"]
-        return report
+        outcome.offers = ["prsnlctl restore 59ec6da4"]
+        return UndoReport(outcome, source: .daemon)
     }
 
     package static var captured: BatchReport {

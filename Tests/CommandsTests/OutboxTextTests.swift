@@ -175,14 +175,14 @@ import Testing
     @Test func retryingSaysHowManyAndWhyNotTheOthers() throws {
         try expectScreen("retryingSaysHowManyAndWhyNotTheOthers", Samples.retried.text(style()))
         var held = Samples.retried
-        held.sending = .whenPossible
+        held.head.sending = .whenPossible
         #expect(
             held.text(style()).contains("They will be sent later: see `prsnlctl queue`."),
             "\(held.text(style()))")
         let nothing = RetryReport(RetryOutcome(), dryRun: true, source: .file, sending: .whenDaemonRuns)
         #expect(nothing.text(style()) == "Nothing to do.\n")
         var outcome = RetryOutcome()
-        outcome.skippedByReason = [.isDue: 1]
+        outcome.skippedByReason = ["already_due": 1]
         for (sending, next) in [
             (Sending.whenReachable, "will be sent when the server is reachable."),
             (.inTurn, "will be tried within ten seconds, or when the server's own"),

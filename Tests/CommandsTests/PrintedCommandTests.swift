@@ -220,7 +220,7 @@ import Testing
         for reason in RetryOutcome.Reason.allCases {
             for sending in [Sending.inTurn, .whenReachable, .whenAuthorized, .whenPossible, .whenDaemonRuns] {
                 var outcome = RetryOutcome()
-                (outcome.skipped, outcome.skippedByReason) = ([.init(entry: 14, reason: reason)], [reason: 1])
+                (outcome.skipped, outcome.skippedByReason) = ([.init(entry: 14, reason: reason)], [reason.rawValue: 1])
                 let report = RetryReport(outcome, dryRun: false, source: .daemon, sending: sending)
                 screens.append(("retry-queue: \(reason)", report.text(style)))
             }

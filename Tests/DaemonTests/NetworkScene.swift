@@ -133,7 +133,7 @@ final class NetworkScene: Sendable {
         if !asksFirst { try await capture() }
         let new = server.addNew()
         let before = try await entry()
-        #expect(before.entry.state == "queued" && before.entry.attempts == 0, "\(before)")
+        #expect(before.entry.state == .queued && before.entry.attempts == 0, "\(before)")
         if state == .offline { #expect(before.requests.isEmpty, "nothing is tried without a route: \(before)") }
         #expect(server.captures.isEmpty)
 

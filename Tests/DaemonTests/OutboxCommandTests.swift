@@ -48,7 +48,7 @@ import Testing
         let note = try await fixture.control("note", "-", "--wait", "--json", input: "from stdin\n")
         let report = try fixture.decode(WriteReport.self, note)
         #expect(report.source == .daemon && report.waited)
-        #expect(report.writes.map(\.state) == ["delivered"])
+        #expect(report.writes.map(\.state) == [.delivered])
         #expect(fixture.server.captures.last?.content == "from stdin")
 
         let edit = try await fixture.control("edit", items[0].id, "--summary", "new", "--tag", "x", "--wait")
@@ -64,7 +64,7 @@ import Testing
         // The main server may have replaced the title by now: then an edit follows.
         let given = queue.entries.filter { $0.follows == nil }
         #expect(queue.source == .daemon && given.count == 5)
-        #expect(given.allSatisfy { $0.state == "delivered" })
+        #expect(given.allSatisfy { $0.state == .delivered })
         #expect(try await daemon.terminate() == .status(0))
     }
 
@@ -248,7 +248,7 @@ import Testing
 
         let alone = try fixture.decode(
             RetryReport.self, try await fixture.control("retry-queue", "--dry-run", "--json"))
-        #expect(alone.source == .file && alone.dryRun)
+        #expect(alone.head.source == .file && alone.head.dryRun == true)
         let unknown = try await fixture.control("retry-queue", "99", "--json")
         #expect(unknown.exit == .status(1))
         #expect(try error(fixture, unknown).codeName == "entry_unknown")

@@ -89,7 +89,7 @@ import Testing
             "delete", "-", "--json", "--wait", input: ids.joined(separator: "\n"))
         let writes = try fixture.decode(WriteReport.self, deleted).writes
         #expect(deleted.exit == .status(0) && deleted.stderr.isEmpty, "\(deleted.stderr)")
-        #expect(writes.map(\.itemID) == ids && writes.allSatisfy { $0.state == "delivered" })
+        #expect(writes.map(\.itemID) == ids && writes.allSatisfy { $0.state == .delivered })
         #expect(fixture.server.items().isEmpty)
         #expect(try await daemon.terminate() == .status(0))
     }

@@ -389,7 +389,7 @@ import Testing
         #expect(outcome.touchedEntries == [1, 2])
         outcome = try await store.retry(nil, parked: false, dryRun: false, now: asked)
         #expect(outcome.touched == 2)
-        #expect(outcome.skippedByReason == [.isBeingSent: 1, .isParked: 1, .isDue: 1])
+        #expect(outcome.skippedByReason == ["being_sent": 1, "parked": 1, "already_due": 1])
         #expect(try await store.retry(nil, parked: false, dryRun: false, now: asked).touched == 0)
         #expect(try await store.retry([4], parked: false, dryRun: false, now: asked).touched == 1)
         #expect(try await states(store) == [.queued, .queued, .sending, .queued, .queued])
@@ -406,7 +406,7 @@ import Testing
         try await record(store, 1, .queued(.notApplied()), dueAt: StoreFixture.at(90_000))
         let soon = now.advanced(by: .seconds(9))
         #expect(
-            try await store.retry(nil, parked: false, dryRun: false, now: soon).skippedByReason == [.wasTriedJustNow: 1]
+            try await store.retry(nil, parked: false, dryRun: false, now: soon).skippedByReason == ["tried_just_now": 1]
         )
         await store.close()
     }

@@ -111,7 +111,7 @@ import Testing
         }
         let now = fixture.time.now
         let undone = try await fixture.withEngine { _, store in try await store.undo(now: now) }
-        #expect(undone.entries.map(\.id) == [3])
+        #expect(undone.writes.map(\.entry) == [3])
         #expect(try fixture.shown().contains("First (creation)"))
         try await fixture.pull()
         #expect(fixture.server.captures.map(\.title) == ["First"])
@@ -144,7 +144,7 @@ import Testing
         let now = fixture.time.now
         try await fixture.withEngine { _, store in
             let outcome = try await store.undo(now: now)
-            #expect(outcome.kept.map(\.id) == [1] && outcome.withdrawn == [2])
+            #expect(outcome.kept.map(\.entry) == [1] && outcome.withdrawn == [2])
         }
         fixture.server.setQuirks { $0.patchFails = false }
         try await fixture.carryAll()

@@ -7,18 +7,19 @@ import Testing
 
 @Suite struct CreationSearchTests {
     private func candidate(_ id: String, title: String?, content: String? = nil, status: String = "completed")
-        -> CreationSearch.Candidate
+        -> TimelineItem
     {
         var item = TimelineItem(id: id, createdAt: Timestamp(microseconds: 5_000_000))
         item.title = title
         item.status = status
-        return CreationSearch.Candidate(item: item, content: content)
+        item.content = content
+        return item
     }
 
     @Test func aCreationIsFoundByItsTextAndNotByItsName() {
         let evidence = SendEvidence(knownIDs: ["old"])
         let search = CreationSearch(item: NewItem(title: "Groceries", note: " Bread and \u{1C}"), evidence: evidence)
-        func outcome(_ candidates: CreationSearch.Candidate...) -> CreationSearch.Outcome { search.outcome(candidates) }
+        func outcome(_ candidates: TimelineItem...) -> CreationSearch.Outcome { search.outcome(candidates) }
         #expect(outcome() == .absent)
         #expect(outcome(candidate("a", title: "Other", content: "Bread and")) == .found(id: "a"))
         #expect(outcome(candidate("a", title: "Other", content: "Other")) == .absent)
@@ -32,11 +33,11 @@ import Testing
         #expect(
             outcome(candidate("a", title: "x", content: "Bread and"), candidate("b", title: "y", content: "Bread and"))
                 == .ambiguous)
-        #expect(!search.isCandidate(candidate("old", title: nil).item))
+        #expect(!search.isCandidate(candidate("old", title: nil)))
         // What the server works on is waited for only where it could be it.
-        #expect(search.isCandidate(candidate("a", title: "Untitled", status: "pending").item))
-        #expect(search.isCandidate(candidate("a", title: "Groceries", status: "pending").item))
-        var other = candidate("a", title: "Something else", status: "pending").item
+        #expect(search.isCandidate(candidate("a", title: "Untitled", status: "pending")))
+        #expect(search.isCandidate(candidate("a", title: "Groceries", status: "pending")))
+        var other = candidate("a", title: "Something else", status: "pending")
         #expect(!search.isCandidate(other))
         // One that was changed since may be ours, retitled elsewhere. Found by the storm, which saw a note doubled.
         other.updatedAt = other.createdAt
@@ -50,11 +51,11 @@ import Testing
         let search = CreationSearch(
             item: NewItem(note: "Bread", tags: ["a"]), evidence: SendEvidence(knownIDs: []), dialect: .express)
         var other = candidate("a", title: "Theirs", content: "Milk")
-        other.item.tags = #"["a"]"#
+        other.tags = #"["a"]"#
         #expect(search.outcome([other]) == .absent)
-        other.item.updatedAt = other.item.createdAt.next
+        other.updatedAt = other.createdAt.next
         #expect(search.outcome([other]) == .ambiguous)
-        other.item.tags = #"["b"]"#
+        other.tags = #"["b"]"#
         #expect(search.outcome([other]) == .absent)
     }
 
@@ -73,10 +74,10 @@ import Testing
         let url = "https://example.org/a"
         let search = CreationSearch(
             item: NewItem(url: url, title: "Ours", tags: ["b", "a"]), evidence: SendEvidence(knownIDs: []))
-        func there(_ id: String, _ title: String, _ tags: String) -> CreationSearch.Candidate {
+        func there(_ id: String, _ title: String, _ tags: String) -> TimelineItem {
             var candidate = candidate(id, title: title)
-            candidate.item.url = url
-            candidate.item.tags = tags
+            candidate.url = url
+            candidate.tags = tags
             return candidate
         }
         let theirs = there("a", "Theirs", "[]")

@@ -173,7 +173,7 @@ import Testing
             let undone = try await store.undo(now: now)
             return (undone, try await store.drop([1], withDependents: false, dryRun: true, now: now))
         }
-        #expect(undone.taken == 0 && undone.kept.map(\.id) == [1])
+        #expect(undone.taken == 0 && undone.kept.map(\.entry) == [1])
         #expect(dropped.maybeApplied == [1])
     }
 }

@@ -208,7 +208,7 @@ import Testing
             let outcome = try await fixture.withEngine { _, store in
                 try await store.retry(ids, parked: true, dryRun: false, now: fixture.time.now)
             }
-            #expect(outcome.skippedByReason[.wouldDeleteCapture] == 1, "\(outcome)")
+            #expect(outcome.skippedByReason["would_delete_capture"] == 1, "\(outcome)")
         }
         try await fixture.run(for: .seconds(300))
         #expect(fixture.server.item(old) != nil)

@@ -63,7 +63,7 @@ import Testing
                 }
                 fixture.time.advance(by: .seconds(1))
                 let outcome = try await store.undo(now: fixture.time.now)
-                story.append("undone \(outcome.entries.map(\.id)), again \(outcome.revived)")
+                story.append("undone \(outcome.writes.map(\.entry)), again \(outcome.revived)")
                 #expect(outcome.taken > 0 && outcome.taken == outcome.count)
                 let after = try snapshot(fixture)
                 #expect(after == before, "\(story.joined(separator: "\n"))")
@@ -94,8 +94,8 @@ import Testing
         try await fixture.accept(.note("First"))
         fixture.time.advance(by: .seconds(1))
         try await fixture.accept([.note("Second"), .note("Third")])
-        #expect(try await undo(fixture).entries.map(\.id) == [2, 3])
-        #expect(try await undo(fixture).entries.map(\.id) == [1])
+        #expect(try await undo(fixture).writes.map(\.entry) == [2, 3])
+        #expect(try await undo(fixture).writes.map(\.entry) == [1])
         let none = try await undo(fixture)
         #expect(none.count == 0 && none.taken == 0)
         try await fixture.carryAll()
@@ -122,7 +122,7 @@ import Testing
         fixture.server.script(.rateLimit(.seconds(600)), on: .capture, times: .max, skip: 1)
         try await fixture.pull()
         let stopped = try await undo(fixture)
-        #expect(stopped.count == 2 && stopped.taken == 1 && stopped.kept.map(\.id) == [4])
+        #expect(stopped.count == 2 && stopped.taken == 1 && stopped.kept.map(\.entry) == [4])
         fixture.server.removeFaults()
         try await fixture.carryAll()
         #expect(fixture.server.captures.count == before + 1)
@@ -237,7 +237,7 @@ import Testing
         _ = try await fixture.withEngine { engine, _ in await engine.runOnce() }
         let now = fixture.time.now
         let undone = try await store(fixture) { try await $0.undo(now: now) }
-        #expect(undone.taken == 0 && undone.kept.map(\.id) == [1])
+        #expect(undone.taken == 0 && undone.kept.map(\.entry) == [1])
         let dropped = try await store(fixture) {
             try await $0.drop([1], withDependents: false, dryRun: true, now: now)
         }
@@ -288,7 +288,7 @@ import Testing
         try #require(try fixture.states() == [.delivered, .superseded, .superseded])
         let now = fixture.time.now
         let outcome = try await store(fixture) { try await $0.undo(now: now) }
-        #expect(outcome.taken == 0 && outcome.kept.map(\.id) == [3] && outcome.revived == [])
+        #expect(outcome.taken == 0 && outcome.kept.map(\.entry) == [3] && outcome.revived == [])
         #expect(try fixture.states() == [.delivered, .superseded, .superseded])
         try fixture.expectSound()
     }
@@ -305,7 +305,7 @@ import Testing
         let now = fixture.time.now
         _ = try await store(fixture) { try await $0.drop([4], withDependents: false, dryRun: false, now: now) }
         let outcome = try await store(fixture) { try await $0.undo(now: now) }
-        #expect(outcome.entries.map(\.id) == [3])
+        #expect(outcome.writes.map(\.entry) == [3])
         try await fixture.carryAll()
         #expect(fixture.server.item(item)?.title == "First")
         try fixture.expectSound()

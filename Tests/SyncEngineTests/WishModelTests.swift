@@ -168,7 +168,7 @@ private final class WishWorld {
             WHERE edit.state IN ('queued', 'parked') AND made.base IS NOT NULL AND made.kind IN ('capture', 'note')
             """)
         let outcome = try await process.store.undo(now: fixture.time.now)
-        for kept in outcome.kept where following.contains("\(kept.id)") { model.withdrawn(kept.id) }
+        for kept in outcome.kept where following.contains("\(kept.entry)") { model.withdrawn(kept.entry) }
         note("undo: \(outcome.taken) of \(outcome.count); \(try fixture.outbox())")
         guard outcome.count > 0, outcome.taken == outcome.count, let last = before.popLast() else { return }
         model = last.model

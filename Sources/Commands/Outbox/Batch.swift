@@ -7,12 +7,12 @@ struct Batch: ~Copyable {
     var outbox: RequestClient
     let interruption: Interruption?
     var report = BatchReport()
-    /// What was accepted, for `--wait`: numbers that follow each other, as they mostly do, take no memory.
-    private var entries: [ClosedRange<Int64>] = []
+    /// What was accepted, for `--wait`.
+    private var entries: [Int64] = []
     var display: ProgressDisplay
 
     /// Entries that are waited for at once, so that the line of progress moves.
-    private static let waitedTogether: Int64 = 250
+    private static let waitedTogether = 250
 
     init(_ outbox: consuming RequestClient) {
         self.outbox = outbox
@@ -31,22 +31,12 @@ struct Batch: ~Copyable {
     ) {
         var first = 0
         for tally in answers {
-            take(tally)
+            report.accept(tally)
+            entries += tally.entries
             for refused in tally.refused where (0..<count).contains(first + refused.index) {
                 refuse(refusal(first + refused.index, refused.error))
             }
             first += tally.entries.count + tally.refused.count
-        }
-    }
-
-    private mutating func take(_ tally: WriteTally) {
-        report.accept(tally)
-        for entry in tally.entries {
-            if let last = entries.last, last.upperBound + 1 == entry {
-                entries[entries.count - 1] = last.lowerBound...entry
-            } else {
-                entries.append(entry...entry)
-            }
         }
     }
 
@@ -57,7 +47,6 @@ struct Batch: ~Copyable {
         context.say("\(name): \(refusal.error.message)")
     }
 
-    /// Waits, where it is asked to, and prints the report.
     mutating func end(_ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
         if let wait, interruption?.signal == nil { try self.wait(wait) }
         display.end()
@@ -69,33 +58,29 @@ struct Batch: ~Copyable {
     private mutating func wait(_ wait: WaitOption) throws(UserFacingError) {
         let end = wait.limit.map { ContinuousClock.now + $0 }
         report.add(DeliveryReport([]), asked: 0)
-        for chunk in chunks() {
+        for chunk in entries.groups(of: Self.waitedTogether) {
             let left = end.map { max(.zero, $0 - ContinuousClock.now) }
             do throws(UserFacingError) {
                 guard let answer = try outbox.wait(for: chunk, atMost: left, interruption: interruption) else { break }
                 report.add(answer, asked: chunk.count)
             } catch {
-                if error.code == .cancelled {
-                    display.end()
-                    context.say("interrupted; the writes stay queued and will be sent")
-                    break
-                }
-                guard error.code == .daemonNotRunning else { throw error }
+                guard error.code == .cancelled || error.code == .daemonNotRunning else { throw error }
                 display.end()
-                context.say("the daemon stopped before the delivery")
-                report.sending = .whenDaemonRuns
+                if error.code == .daemonNotRunning { report.sending = .whenDaemonRuns }
+                context.say(
+                    error.code == .cancelled
+                        ? "interrupted; the writes stay queued and will be sent"
+                        : "the daemon stopped before the delivery")
                 break
             }
             display.show(.delivery, report.delivered ?? 0, of: report.accepted)
         }
     }
+}
 
-    private func chunks() -> [[Int64]] {
-        entries.flatMap { range in
-            stride(from: range.lowerBound, through: range.upperBound, by: Int64.Stride(Self.waitedTogether)).map {
-                start in
-                Array(start...min(range.upperBound, start + Self.waitedTogether - 1))
-            }
-        }
+extension [Int64] {
+    /// As many as one request may be about, or fewer.
+    func groups(of size: Int = WriteLimits.together) -> [[Int64]] {
+        stride(from: 0, to: count, by: size).map { Array(self[$0...].prefix(size)) }
     }
 }

@@ -44,12 +44,9 @@ package struct BatchReport: Sendable, Equatable, Codable {
     }
 
     package mutating func accept(_ tally: WriteTally) {
-        let entries = tally.entries
-        source = tally.source
-        sending = tally.sending
-        accepted += entries.count
-        firstEntry = firstEntry ?? entries.first
-        lastEntry = entries.last ?? lastEntry
+        (source, sending) = (tally.source, tally.sending)
+        accepted += tally.entries.count
+        (firstEntry, lastEntry) = (firstEntry ?? tally.entries.first, tally.entries.last ?? lastEntry)
     }
 
     package var exitCode: ExitCode {
@@ -59,11 +56,8 @@ package struct BatchReport: Sendable, Equatable, Codable {
         return .fine
     }
 
-    /// Takes over what became of some of the entries.
     package mutating func add(_ report: DeliveryReport, asked: Int) {
-        func count(_ states: OutboxEntry.State...) -> Int {
-            report.deliveries.count { delivery in states.contains { $0.rawValue == delivery.state } }
-        }
+        func count(_ state: OutboxEntry.State) -> Int { report.deliveries.count { $0.state == state } }
         delivered = (delivered ?? 0) + count(.delivered)
         parked = (parked ?? 0) + count(.parked)
         superseded = (superseded ?? 0) + count(.superseded)
@@ -79,14 +73,16 @@ extension BatchReport: Report {
             summary = accepted == 1 ? "queued #\(firstEntry)" : summary + " (#\(firstEntry) to #\(lastEntry))"
         }
         let future = sending.map { "; \($0.text(style))" } ?? ""
-        if refused > 0 { summary += ", refused \(Formatting.count(refused))" }
+        func add(_ word: String, _ number: Int?) {
+            if let number, number > 0 { summary += ", \(word) \(Formatting.count(number))" }
+        }
+        add("refused", refused)
         if let delivered {
             summary += ", delivered \(Formatting.count(delivered))"
-            if let parked, parked > 0 {
-                summary += ", parked \(Formatting.count(parked)) (\(style.command("prsnlctl queue --state parked")))"
-            }
-            if let dropped, dropped > 0 { summary += ", dropped \(Formatting.count(dropped))" }
-            if let superseded, superseded > 0 { summary += ", replaced \(Formatting.count(superseded))" }
+            add("parked", parked)
+            if let parked, parked > 0 { summary += " (\(style.command("prsnlctl queue --state parked")))" }
+            add("dropped", dropped)
+            add("replaced", superseded)
             let open = accepted - delivered - (parked ?? 0) - (dropped ?? 0) - (superseded ?? 0)
             if open > 0 { summary += "; \(Formatting.count(open)) on disk and not delivered yet" + future }
         } else if accepted > 0 {
@@ -117,10 +113,7 @@ package struct WriteTally: ControlReply, WriteAnswer {
     package var hasQueued: Bool { !entries.isEmpty }
 
     package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        self.source = source
-        self.sending = sending
-        entries = []
-        refused = []
+        (self.source, self.sending, entries, refused) = (source, sending, [], [])
         entries.reserveCapacity(acceptances.count)
         for (index, acceptance) in acceptances.enumerated() {
             switch acceptance {

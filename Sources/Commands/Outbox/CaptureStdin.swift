@@ -1,7 +1,7 @@
 import Console
 import Control
 import Glibc
-import PRSNLCore
+package import PRSNLCore
 
 /// `prsnlctl capture --stdin`: lines in groups, each group in one durable transaction, so that 10,000 lines a second can
 /// be accepted and no more than a group is ever in memory.
@@ -9,9 +9,7 @@ struct CaptureStdin: ~Copyable {
     private var batch: Batch
     private var reader: LineReader
     private var linesRead = 0
-    private var group: [WriteDraft] = []
-    /// The line of each draft in `group`.
-    private var groupLines: [Int] = []
+    private var group: [(draft: WriteDraft, line: Int)] = []
     private var groupSize = 0
 
     private static let linesPerGroup = 500
@@ -32,8 +30,6 @@ struct CaptureStdin: ~Copyable {
         reader = LineReader(descriptor: STDIN_FILENO, limit: CaptureLine.longest, interruption: batch.interruption)
         self.batch = batch
     }
-
-    // MARK: Reading
 
     private mutating func readAll() throws(UserFacingError) {
         defer { batch.outbox.closeFile() }
@@ -68,7 +64,7 @@ struct CaptureStdin: ~Copyable {
 
     /// Lines that were read and not yet written are left where they came from.
     private mutating func sayWhereItStopped() {
-        let next = groupLines.first ?? linesRead + 1
+        let next = group.first?.line ?? linesRead + 1
         batch.display.end()
         batch.context.say(
             "interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
@@ -79,50 +75,100 @@ struct CaptureStdin: ~Copyable {
         case .blank: break
         case .refused(let error): batch.refuse(.init(line: linesRead, error: error))
         case .item(let item):
-            group.append(.create(item))
-            groupLines.append(linesRead)
+            group.append((.create(item), linesRead))
             groupSize += size
         }
     }
 
-    // MARK: Writing
-
     private mutating func flush() throws(UserFacingError) {
         guard !group.isEmpty else { return }
-        let drafts = group
-        let lines = groupLines
+        let written = group
         group.removeAll(keepingCapacity: true)
-        groupLines.removeAll(keepingCapacity: true)
         groupSize = 0
         do throws(Unwritten) {
-            let answers = try batch.outbox.write(TallyRequest(RequestClient.keyed(drafts)))
-            batch.take(answers, of: lines.count) { .init(line: lines[$0], error: $1) }
+            let answers = try batch.outbox.write(TallyRequest(RequestClient.keyed(written.map(\.draft))))
+            batch.take(answers, of: written.count) { .init(line: written[$0].line, error: $1) }
         } catch {
-            throw error.isUnknown ? unknown(error.error, lines) : stopped(error.error, before: lines.first ?? linesRead)
+            let (first, last) = (written[0].line, written[written.count - 1].line)
+            throw stopped(error.error, before: first, unknownTo: error.isUnknown ? last : nil)
         }
         batch.display.show(.capture, linesRead)
     }
 
-    private mutating func unknown(_ error: UserFacingError, _ lines: [Int]) -> UserFacingError {
+    /// - Parameter last: The last of the lines from `line` on of which it is not known whether they are on disk.
+    private mutating func stopped(
+        _ error: UserFacingError, before line: Int, unknownTo last: Int? = nil
+    ) -> UserFacingError {
         batch.display.end()
-        let first = lines.first ?? linesRead
-        let last = lines.last ?? linesRead
-        return UserFacingError(
-            error.code, error.message,
-            consequence:
-                "\(batch.report.accepted) lines are on disk, \(batch.report.refused) refused. Whether lines \(first) to "
-                + "\(last) are on disk is not known; those after them are not.",
-            recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(first) or \(last + 1).")
-    }
-
-    private mutating func stopped(_ error: UserFacingError, before line: Int) -> UserFacingError {
-        batch.display.end()
+        let lines =
+            "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "
+            + "\(batch.report.refused) refused"
+        if let last {
+            return UserFacingError(
+                error.code, error.message,
+                consequence:
+                    "\(lines). Whether lines \(line) to \(last) are on disk is not known; those after them are not.",
+                recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(line) or \(last + 1).")
+        }
         guard line > 1 else { return error.with(consequence: "No line is on disk.") }
         return UserFacingError(
-            error.code, error.message,
-            consequence: "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "
-                + "\(batch.report.refused) refused; nothing from line \(line) on is.",
+            error.code, error.message, consequence: "\(lines); nothing from line \(line) on is.",
             recoverySuggestion: "\(error.recoverySuggestion) Then go on from line \(line): "
                 + "`tail -n +\(line) FILE | prsnlctl capture --stdin`.", cause: error.cause)
+    }
+}
+
+/// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
+package enum CaptureLine: Sendable, Equatable {
+    case blank
+    case item(NewItem)
+    /// Nothing is queued for it.
+    case refused(UserFacingError)
+
+    /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
+    package static let longest = 256 << 10
+
+    /// - Parameter isFirst: A byte order mark may stand in front of the first line.
+    package init(_ bytes: [UInt8], isFirst: Bool = false) {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            self = Self.refusal("The line is not UTF-8.")
+            return
+        }
+        var scalars = text.unicodeScalars
+        if isFirst, scalars.first == "\u{FEFF}" { scalars.removeFirst() }
+        let content = String(scalars).trimmingWhiteSpace()
+        switch content.unicodeScalars.first {
+        case nil: self = .blank
+        case "{": self = Self.object(content)
+        default: self = .item(NewItem(url: content))
+        }
+    }
+
+    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
+
+    private static func object(_ text: String) -> CaptureLine {
+        do {
+            return .item(
+                try JSONReader.read(Array(text.utf8)) { reader in
+                    let fields = try JSONFields(&reader)
+                    try reader.end()
+                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
+                    return try NewItem(fields)
+                })
+        } catch let failure as JSONFields.Failure {
+            return refusal("\(failure.reason).")
+        } catch let failure as JSONReader.Failure {
+            return refusal("The line is not a JSON object: \(failure.description).")
+        } catch {
+            return refusal("The line cannot be understood.")
+        }
+    }
+
+    private static func refusal(_ reason: String) -> CaptureLine {
+        let names = NewItem.fieldNames.joined(separator: ", ")
+        return .refused(
+            UserFacingError(
+                .writeInvalid, reason, consequence: "Nothing was queued for it.",
+                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
     }
 }

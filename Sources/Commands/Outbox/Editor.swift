@@ -44,9 +44,7 @@ struct Editor {
                     }
                 } catch {
                     // Another text helps against these alone, and the same one does not.
-                    guard error.code == .writeInvalid, saved != shown, typed == nil else {
-                        throw error
-                    }
+                    guard error.code == .writeInvalid, saved != shown, typed == nil else { throw error }
                     context.say("\(error.message) The editor shows it again.")
                     shown = saved
                     try editor.put("\(remark)\(error.message.replacing("\n", with: " "))\n\(saved)")
@@ -72,11 +70,8 @@ struct Editor {
         path = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
         self.text = text
         let options = ["--title", "--tag"].flatMap { name in arguments.values(name).flatMap { [name, $0] } }
-        let isNote = arguments.command == NoteCommand.command.entry
-        again =
-            isNote
-            ? NextCommand(line: ShellText.words(["prsnlctl", "note"] + options + ["-"]) + " < \(ShellText.word(path))")
-            : nil
+        let line = ShellText.words(["prsnlctl", "note"] + options + ["-"]) + " < \(ShellText.word(path))"
+        again = arguments.command == NoteCommand.command.entry ? NextCommand(line: line) : nil
         do throws(UserFacingError) { try put(text) } catch { throw kept(error) }
         context.say("until it is queued, the text is in \(path)")
     }
@@ -85,10 +80,9 @@ struct Editor {
         setenv("PRSNL_EDITED", path, 1)
         // The variable may have options, and is a shell's to split, as git and crontab have it.
         let status = system("\(command) \"$PRSNL_EDITED\"")
-        if status >> 8 == 127 {
-            throw Self.failure("The editor \(command) could not be started")
+        guard status == 0 else {
+            throw Self.failure("The editor \(command) \(status >> 8 == 127 ? "could not be started" : "failed")")
         }
-        guard status == 0 else { throw Self.failure("The editor \(command) failed") }
         return try saved()
     }
 
@@ -153,27 +147,25 @@ struct EditedItem: Equatable {
     init(_ text: String, of original: EditedItem) throws(UserFacingError) {
         self = original
         if text.allSatisfy(\.isWhitespace) { return }
-        var isInside = false
-        var isOver = false
-        var isInTags = false
+        var (fences, isInTags) = (0, false)
         var seen: Set<String> = []
         for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             if line.allSatisfy(\.isWhitespace) { continue }
             let words = line.drop(while: \.isWhitespace)
-            guard !isOver else { throw Self.failure(number, "after the second line of three dashes stands \(words)") }
-            if line == "---" {
-                isOver = isInside
-                isInside = true
+            if line == "---", fences < 2 {
+                fences += 1
                 continue
             }
-            guard isInside else { throw Self.failure(number, "before the first line of three dashes stands \(words)") }
+            guard fences == 1 else {
+                let place = fences == 0 ? "before the first" : "after the second"
+                throw Self.failure(number, "\(place) line of three dashes stands \(words)")
+            }
             if isInTags, words.first == "-" {
                 tags.append(try Self.value(words.dropFirst(), number))
                 continue
             }
             guard let colon = words.firstIndex(of: ":") else { throw Self.failure(number, "the colon is missing") }
-            let name = String(words[..<colon])
-            let value = words[words.index(after: colon)...]
+            let (name, value) = (String(words[..<colon]), words[words.index(after: colon)...])
             guard seen.insert(name).inserted else { throw Self.failure(number, "\(name) is there twice") }
             isInTags = name == "tags"
             switch name {
@@ -183,10 +175,9 @@ struct EditedItem: Equatable {
             default: throw Self.failure(number, "\(name) cannot be edited; title, summary and tags can")
             }
         }
-        guard isOver else { throw Self.failure(nil, "the second line of three dashes is missing") }
+        guard fences == 2 else { throw Self.failure(nil, "the second line of three dashes is missing") }
     }
 
-    /// What changes `original` into this.
     func edit(of original: EditedItem) -> ItemEdit {
         let (old, new) = (Tags.set(original.tags), Tags.set(tags))
         return ItemEdit(
@@ -197,9 +188,8 @@ struct EditedItem: Equatable {
 
     /// In quotation marks as JSON has it, or as it stands.
     private static func value(_ text: Substring, _ line: Int) throws(UserFacingError) -> String {
-        var text = text.drop(while: \.isWhitespace)
-        while text.last?.isWhitespace == true { text.removeLast() }
-        guard text.first == "\"" else { return String(text) }
+        let text = String(text).trimmingWhiteSpace()
+        guard text.first == "\"" else { return text }
         do {
             return try JSONReader.read(Array(text.utf8)) { reader in
                 let value = try reader.string()
@@ -213,9 +203,8 @@ struct EditedItem: Equatable {
 
     /// `[a, "b"]`, or nothing, where lines with a dash follow.
     private static func list(_ text: Substring, _ line: Int) throws(UserFacingError) -> [String] {
-        var text = text.drop(while: \.isWhitespace)
-        while text.last?.isWhitespace == true { text.removeLast() }
-        if text.first == "[", text.last == "]" { text = text.dropFirst().dropLast() }
+        var text = String(text).trimmingWhiteSpace()
+        if text.first == "[", text.last == "]" { text = String(text.dropFirst().dropLast()) }
         var tags: [String] = []
         for part in text.split(separator: ",") where !part.allSatisfy(\.isWhitespace) {
             tags.append(try value(part, line))

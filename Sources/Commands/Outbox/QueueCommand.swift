@@ -3,7 +3,6 @@ import Control
 package import PRSNLCore
 package import Store
 
-/// `prsnlctl queue`
 enum QueueCommand {
     static let command = Command(
         "queue", "List the writes that are not delivered yet.",
@@ -48,7 +47,6 @@ enum EntryNumbers {
     }
 }
 
-/// Asks for a part of the outbox.
 struct QueueRequest: Request {
     typealias Answer = QueueReport
     static let command = "queue"
@@ -89,7 +87,7 @@ extension QueueRequest {
 
 extension RequestContext {
     /// What has no title of its own is known by its item's.
-    func named(_ entries: [QueueReport.Entry]) throws(UserFacingError) -> [QueueReport.Entry] {
+    func named(_ entries: [OutboxEntry.Status]) throws(UserFacingError) -> [OutboxEntry.Status] {
         let places = entries.indices.filter { entries[$0].what.hasSuffix(entries[$0].itemID) }
         guard !places.isEmpty else { return entries }
         var entries = entries
@@ -121,32 +119,6 @@ extension RequestContext {
 package struct QueueReport: ControlReply {
     package static let type = "queue"
 
-    package struct Entry: Sendable, Equatable, Codable {
-        package var entry: Int64
-        package var state: String
-        package var kind: String
-        package var itemID: String
-        /// What a person knows it by: the title, else the URL, else a note's first line, else the item's id.
-        package var what: String
-        package var acceptedAt: Timestamp
-        @Nullable package var endedAt: Timestamp? = nil
-        @Nullable package var nextAttemptAt: Timestamp? = nil
-        @Nullable package var behind: Int64? = nil
-        /// The parked entry that it waits for.
-        @Nullable package var awaitsDecision: Int64? = nil
-        /// Of an edit that carries what a creation asked for and the server replaced: the creation.
-        @Nullable package var follows: Int64? = nil
-        /// It waits until the server has processed the item.
-        package var awaitsItem: Bool
-        @Nullable package var supersededBy: Int64? = nil
-        package var attempts: Int
-        @Nullable package var lastAttemptAt: Timestamp? = nil
-        /// Seconds for which the server could be reached while it waited.
-        package var reachableAge: Int
-        @Nullable package var remark: String? = nil
-        @Nullable package var error: UserFacingError? = nil
-    }
-
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var generatedAt: Timestamp
@@ -160,7 +132,7 @@ package struct QueueReport: ControlReply {
     package var filter: String
     /// How many entries there are; `entries` may hold fewer.
     package var total: Int
-    package var entries: [Entry]
+    package var entries: [OutboxEntry.Status]
 
     init(_ list: OutboxList, filter: OutboxFilter, _ context: RequestContext) {
         let state = context.engine
@@ -174,74 +146,21 @@ package struct QueueReport: ControlReply {
         connectivity: Connectivity? = nil, wait: ServerWait? = nil, problem: UserFacingError? = nil,
         now: Timestamp
     ) {
-        self.source = source
-        self.connectivity = connectivity
-        self.wait = wait
-        self.problem = problem
-        generatedAt = now
-        self.filter = filter.name
-        total = list.total
-        entries = list.entries.map(Entry.init)
-    }
-}
-
-extension QueueReport.Entry {
-    init(_ entry: OutboxEntry) {
-        self.entry = entry.id
-        state = entry.state.rawValue
-        kind = entry.kind.rawValue
-        itemID = entry.itemID
-        what = entry.what
-        acceptedAt = entry.acceptedAt
-        endedAt = entry.endedAt
-        nextAttemptAt = entry.nextAttemptAt
-        behind = entry.behind
-        awaitsDecision = entry.awaitsDecision
-        follows = entry.follows
-        awaitsItem = entry.awaitsItem
-        supersededBy = entry.supersededBy
-        attempts = entry.attempts
-        lastAttemptAt = entry.lastAttemptAt
-        reachableAge = Int(entry.reachableAge.wholeMilliseconds / 1_000)
-        remark = entry.remark
-        error = entry.error
-    }
-}
-
-extension OutboxEntry {
-    private static let shown = 200
-
-    fileprivate var what: String {
-        switch payload {
-        case .create(let item):
-            let firstLine = item.note?.split(whereSeparator: \.isNewline).first.map(String.init)
-            return String((item.title ?? item.url ?? firstLine ?? itemID).prefix(Self.shown))
-        case .edit(let edit):
-            let change = edit.tagChange
-            let tags = change.added.map { "+\($0) " } + change.removed.map { "-\($0) " }
-            return tags.joined() + (edit.title.map { String($0.prefix(Self.shown)) } ?? itemID)
-        case .delete: return itemID
-        }
+        (self.source, generatedAt, self.filter) = (source, now, filter.name)
+        (total, entries) = (list.total, list.entries.map(\.shown))
+        (self.connectivity, self.wait, self.problem) = (connectivity, wait, problem)
     }
 }
 
 extension OutboxFilter {
     /// `open`, `all`, or a state.
     package var name: String {
-        switch self {
-        case .open: "open"
-        case .all: "all"
-        case .state(let state): state.rawValue
-        }
+        if case .state(let state) = self { state.rawValue } else { self == .open ? "open" : "all" }
     }
 
     package init?(name: String) {
-        switch name {
-        case "open": self = .open
-        case "all": self = .all
-        default:
-            guard let state = OutboxEntry.State(rawValue: name) else { return nil }
-            self = .state(state)
-        }
+        let filters = [.open, .all] + OutboxEntry.State.allCases.map(Self.state)
+        guard let filter = filters.first(where: { $0.name == name }) else { return nil }
+        self = filter
     }
 }

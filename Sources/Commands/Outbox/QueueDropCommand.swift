@@ -4,70 +4,55 @@ import Glibc
 import PRSNLCore
 package import Store
 
-/// `prsnlctl queue drop`: asks, unless told not to.
 enum QueueDropCommand {
     static let command = Command(
         "queue drop", "Give up writes that are not sent.", operands: .some("N"),
         options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")],
-        asks: [DropRequest.self], run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
-        let numbers = try EntryNumbers.parse(arguments)
+        asks: [DropRequest.self]
+    ) { context, arguments throws(UserFacingError) in
+        var numbers = try EntryNumbers.parse(arguments)
         var outbox = RequestClient(context)
-        if arguments.has("--yes") { return try drop(numbers, withDependents: true, &outbox) }
-        guard let confirmation = Confirmation(arguments) else {
-            throw UserFacingError(
-                .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
-                consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
-                nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
-        }
-        let plan = try outbox.ask(DropRequest(entries: numbers, withDependents: true, dryRun: true))
-        guard try confirm(plan, confirmation, context) else {
-            context.say("nothing was dropped")
-            return .error
+        let isAsked = !arguments.has("--yes")
+        if isAsked {
+            guard let confirmation = Confirmation(arguments) else {
+                throw UserFacingError(
+                    .usage, "queue drop asks before it drops, and there is no terminal to ask on.",
+                    consequence: "Nothing was dropped.", recoverySuggestion: "Give --yes.",
+                    nextCommand: NextCommand(["prsnlctl", "queue", "drop", "--yes"] + numbers.map(String.init)))
+            }
+            let plan = try outbox.ask(DropRequest(entries: numbers, withDependents: true, dryRun: true))
+            try show(plan, context)
+            guard confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?") else {
+                context.say("nothing was dropped")
+                return .error
+            }
+            numbers = plan.dropped
         }
         // Only what was shown: what was queued behind it since then is not dropped unseen.
-        return try drop(plan.dropped, withDependents: false, &outbox)
-    }
-
-    private static func drop(
-        _ numbers: [Int64], withDependents: Bool, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> ExitCode {
-        let report = try outbox.ask(DropRequest(entries: numbers, withDependents: withDependents, dryRun: false))
-        try outbox.context.write(report)
+        let report = try outbox.ask(DropRequest(entries: numbers, withDependents: !isAsked, dryRun: false))
+        try context.write(report)
         return report.exitCode
     }
 
-    /// Shows what would go, and asks.
-    private static func confirm(
-        _ plan: DropReport, _ confirmation: Confirmation, _ context: CommandContext
-    ) throws(UserFacingError) -> Bool {
+    private static func show(_ plan: DropReport, _ context: CommandContext) throws(UserFacingError) {
+        var lines: [String] = []
         for number in plan.dropped.prefix(QueueRequest.usuallyListed) {
-            let report = try context.answer(EntryRequest(entry: number))
-            let front = plan.dependents.contains(number) ? "  waits for one of them: " : "  "
-            let what = context.errorStyle.safe("#\(number) \(report.entry.kind) \(report.entry.what)")
-            StandardStream.error.write(front + what + "\n")
+            let entry = try context.answer(EntryRequest(entry: number)).entry
+            let front = plan.dependents.contains(number) ? "waits for one of them: " : ""
+            lines.append("\(front)#\(number) \(entry.kind) \(entry.what)")
         }
-        if plan.dropped.count > QueueRequest.usuallyListed {
-            StandardStream.error.write("  and \(plan.dropped.count - QueueRequest.usuallyListed) more\n")
-        }
+        NamedItems.show(lines, of: plan.dropped.count, context)
         if let may = plan.maybeAppliedSentence { context.say("\(may)") }
-        return confirmation.ask("Give up \(plan.dropped.count == 1 ? "this write" : "these writes")?")
     }
 }
 
-/// Gives writes up that are not sent.
-struct DropRequest: Request {
-    typealias Answer = DropReport
+struct DropRequest: OutboxRequest {
     static let command = "drop"
 
     let entries: [Int64]
     /// Also what is queued behind them.
     let withDependents: Bool
-    let dryRun: Bool
-    var isChange: Bool { !dryRun }
-    var place: RequestPlace { .lock }
+    let dryRun: Bool?
 }
 
 extension DropRequest {
@@ -80,46 +65,19 @@ extension DropRequest {
     func write(to line: inout RequestLine) {
         line.add("entries", entries)
         line.add("with_dependents", withDependents)
-        line.add("dry_run", dryRun)
+        line.add("dry_run", dryRun ?? false)
     }
 
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> DropReport? {
-        let outcome = try await context.withStore(isChange: isChange) { store throws(UserFacingError) in
-            try await store.drop(entries, withDependents: withDependents, dryRun: dryRun, now: context.now)
-        }
-        if isChange { context.daemon?.parts.engine.writesAccepted() }
-        return DropReport(outcome, dryRun: dryRun, source: context.source)
-    }
-
-    func remark(_ answer: DropReport, path: String) -> String? {
-        dryRun ? Remark.look(path: path) : Remark.change(!answer.dropped.isEmpty, path: path)
+    func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> DropOutcome {
+        try await store.drop(entries, withDependents: withDependents, dryRun: !isChange, now: context.now)
     }
 }
 
-/// What `queue drop` did, or with `dry_run` would do: the JSON of `prsnlctl queue drop --json`.
-package struct DropReport: ControlReply {
+package typealias DropReport = OutboxAnswer<DropOutcome>
+
+extension DropOutcome: OutboxOutcome {
     package static let type = "drop"
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    package var dryRun: Bool
-    /// Given up; empty where dependents were found that were not to be dropped.
-    package var dropped: [Int64]
-    /// What is queued behind a dropped creation, and can only go with it.
-    package var dependents: [Int64]
-    /// Whose place a dropped deletion had taken, and that wait again.
-    package var revived: [Int64] = []
-    /// Of the dropped ones, those that the server may have applied.
-    package var maybeApplied: [Int64] = []
-
-    package init(_ outcome: DropOutcome, dryRun: Bool, source: StatusReport.Source) {
-        self.source = source
-        self.dryRun = dryRun
-        dropped = outcome.dropped
-        dependents = outcome.dependents
-        revived = outcome.revived
-        maybeApplied = outcome.maybeApplied
-    }
+    package var hasChanged: Bool { !dropped.isEmpty }
 
     fileprivate var maybeAppliedSentence: String? {
         maybeApplied.isEmpty
@@ -127,21 +85,19 @@ package struct DropReport: ControlReply {
             : "The server may have applied \(OutboxWords.numbers(maybeApplied)) already. The next sweep shows it then."
     }
 
-    /// 1 where nothing was dropped because of dependents.
-    package var exitCode: ExitCode { dropped.isEmpty && !dependents.isEmpty ? .error : .fine }
-}
+    private var needsMore: Bool { dropped.isEmpty && !dependents.isEmpty }
+    package var exitCode: ExitCode { needsMore ? .error : .fine }
 
-extension DropReport: Report {
-    package func text(_ style: TextStyle) -> String {
-        let all = dropped + dependents.filter { !dropped.contains($0) }
-        var lines: [String]
-        if dropped.isEmpty, !dependents.isEmpty {
-            lines = ["Nothing was dropped: \(OutboxWords.numbers(dependents)) would have to go, too (--yes)."]
-        } else {
-            lines = [(dryRun ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
-            if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
-            if let may = maybeAppliedSentence, !dryRun { lines.append(may) }
+    package func text(_ answer: DropReport, _ style: TextStyle) -> String {
+        if needsMore {
+            return answer.paragraphs(
+                ["Nothing was dropped: \(OutboxWords.numbers(dependents)) would have to go, too (--yes)."], style)
         }
-        return paragraphs(lines, style)
+        let isPlan = answer.head.dryRun == true
+        let all = dropped + dependents.filter { !dropped.contains($0) }
+        var lines = [(isPlan ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
+        if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
+        if let may = maybeAppliedSentence, !isPlan { lines.append(may) }
+        return answer.paragraphs(lines, style)
     }
 }

@@ -5,28 +5,27 @@ import Store
 extension QueueReport: Report {
     package func text(_ style: TextStyle) -> String {
         guard !entries.isEmpty else { return emptyText }
-        let hold = QueueHold(source, connectivity, wait)
         var lines: [String] = []
-        let reason =
-            hold?.headline(style, now: generatedAt) ?? problem.map { "Nothing is sent: \(style.safe($0.message))" }
-        if let reason, entries.contains(where: \.isWaiting) { lines += TextLayout.wrap(reason, width: style.width) }
+        let reason = headline(style) ?? problem.map { "Nothing is sent: \(style.safe($0.message))" }
+        if let reason, entries.contains(where: \.state.isWaiting) {
+            lines += TextLayout.wrap(reason, width: style.width)
+        }
         // A server that fails at every edit fails at all of these: they wait together.
         let together = entries.filter(\.isFailingFollowUp)
-        let isOneLine = together.count > 1
-        lines += entries.filter { !isOneLine || !$0.isFailingFollowUp }
-            .enumerated().flatMap {
-                $1.lines(style, hold, said: problem?.message, now: generatedAt, isFirst: $0 == 0)
-            }
-        if isOneLine { lines += TextLayout.wrap(togetherText(together, style, hold), width: style.width) }
+        let single = together.count > 1 ? entries.filter { !$0.isFailingFollowUp } : entries
+        lines += single.enumerated().flatMap {
+            $1.lines(style, next: whatNext($1), said: problem?.message, now: generatedAt, isFirst: $0 == 0)
+        }
+        if together.count > 1 { lines += TextLayout.wrap(togetherText(together), width: style.width) }
         if total > entries.count { lines.append("and \(Formatting.count(total - entries.count)) more") }
         return lines.map { $0 + "\n" }.joined()
     }
 
     /// `14 titles and tags wait: the server fails at every edit; next attempt in 5 h (#3, #7 and 12 more)`
-    private func togetherText(_ entries: [Entry], _ style: TextStyle, _ hold: QueueHold?) -> String {
+    private func togetherText(_ entries: [OutboxEntry.Status]) -> String {
         let next = entries.compactMap(\.nextAttemptAt).min()
         let first = entries.first { $0.nextAttemptAt == next } ?? entries[0]
-        let what = first.whatNext(generatedAt, hold).map { "; \($0)" } ?? ""
+        let what = whatNext(first).map { "; \($0)" } ?? ""
         return "\(Formatting.count(entries.count)) titles and tags wait: the server fails at every edit\(what) "
             + "(\(OutboxWords.numbers(entries.map(\.entry))))"
     }
@@ -35,17 +34,24 @@ extension QueueReport: Report {
     /// takes its course.
     package func waitingText(_ style: TextStyle) -> String? {
         guard let entry = entries.first else { return nil }
-        let hold = QueueHold(source, connectivity, wait)
-        guard entry.error != nil || entry.awaitsItem || entry.behind != nil || hold != nil else { return nil }
-        let next = entry.whatNext(generatedAt, hold)
-        if next == Entry.dueNow { return nil }
+        let isHeld = wait != nil || hold != nil
+        guard isHeld || entry.error != nil || entry.awaitsItem || entry.behind != nil else { return nil }
+        let next = whatNext(entry)
+        if next == dueNow { return nil }
         var parts = [entry.error?.message ?? entry.remark, next].compactMap(\.self)
-        if hold?.holdsAll == true, let reason = connectivity?.reason?.message, reason != parts.first {
+        if hold != nil, let reason = connectivity?.reason?.message, reason != parts.first {
             parts.insert(reason, at: 0)
         }
         guard !parts.isEmpty else { return nil }
         let text = style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
         return "#\(entry.entry) \(text.hasPrefix("waits ") ? "" : "waits: ")" + text
+    }
+
+    /// `Nothing is sent: offline since … (3 h ago). No route to …`; the line that a stopped daemon gets is on stderr.
+    private func headline(_ style: TextStyle) -> String? {
+        guard hold != nil, let connectivity else { return nil }
+        return "Nothing is sent: \(connectivity.headline(style, now: generatedAt)). "
+            + style.safe(connectivity.reason?.message ?? "")
     }
 
     private var emptyText: String {
@@ -57,60 +63,63 @@ extension QueueReport: Report {
     }
 }
 
-/// Why nothing of the queue is sent at the moment, or no new items, whatever is due.
-private struct QueueHold {
-    /// `due when there is a network`; `nil` where only the server's wait holds.
-    private let text: String?
-    private let connectivity: Connectivity?
-    private let wait: ServerWait?
+/// What says why nothing of the queue is sent at the moment, or no new items, whatever is due.
+private protocol TimedReport {
+    var source: StatusReport.Source { get }
+    var generatedAt: Timestamp { get }
+    var connectivity: Connectivity? { get }
+    var wait: ServerWait? { get }
+}
 
-    init?(_ source: StatusReport.Source, _ connectivity: Connectivity?, _ wait: ServerWait?) {
-        self.connectivity = connectivity
-        self.wait = wait
-        text =
-            source == .file
+extension QueueReport: TimedReport {}
+extension EntryReport: TimedReport {}
+
+extension TimedReport {
+    /// `due when there is a network`; `nil` where only the server's wait holds, or nothing.
+    var hold: String? {
+        source == .file
             ? "due when the daemon runs" : connectivity.flatMap { ConnectivityWords.whatIsWaitedFor($0.state) }
-        if text == nil, wait == nil { return nil }
     }
 
-    var holdsAll: Bool { text != nil }
-
-    /// Why an entry that is due, or will be, is not sent then.
-    func text(_ entry: QueueReport.Entry, dueAt: Timestamp, now: Timestamp) -> String? {
-        if let text { return text }
-        let isCreation = OutboxEntry.Kind(rawValue: entry.kind)?.isCreation ?? false
-        guard let until = isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(now, dueAt) else {
-            return nil
+    func whatNext(_ entry: OutboxEntry.Status) -> String? {
+        if let decision = entry.awaitsDecision { return "waits for your decision about #\(decision)" }
+        if let behind = entry.behind { return "waits for #\(behind)" }
+        if let other = entry.supersededBy { return "replaced by #\(other)" }
+        if let end = entry.endedAt { return "ended \(Formatting.duration(generatedAt.duration(since: end))) ago" }
+        guard let dueAt = entry.nextAttemptAt else { return nil }
+        if entry.awaitsItem { return "waits until the server has processed the item" }
+        // When that is over, waiting writes are due at once.
+        if let hold { return hold }
+        if let until = entry.kind.isCreation ? wait?.creationsUntil : wait?.othersUntil, until > max(generatedAt, dueAt)
+        {
+            return "the server asks to wait until \(Formatting.time(until))"
         }
-        return "the server asks to wait until \(Formatting.time(until))"
-    }
-
-    /// `Nothing is sent: offline since … (3 h ago). No route to …`; the line that a stopped daemon gets is on stderr.
-    func headline(_ style: TextStyle, now: Timestamp) -> String? {
-        guard text != nil, let connectivity else { return nil }
-        return "Nothing is sent: \(connectivity.headline(style, now: now)). "
-            + style.safe(connectivity.reason?.message ?? "")
+        let left = dueAt.duration(since: generatedAt)
+        return left > .zero ? "next attempt in \(Formatting.duration(left))" : dueNow
     }
 }
 
-extension QueueReport.Entry {
+private let dueNow = "due now"
+
+extension OutboxEntry.Status {
     /// Two lines, three where there is an error or a remark.
     ///
     /// - Parameter said: The reason that stands above all entries.
     fileprivate func lines(
-        _ style: TextStyle, _ hold: QueueHold?, said: String?, now: Timestamp, isFirst: Bool
+        _ style: TextStyle, next: String?, said: String?, now: Timestamp, isFirst: Bool
     ) -> [String] {
         let since = "since \(Formatting.timeWithAge(acceptedAt, now: now, named: isFirst))"
-        let front = "\(style.paint("#\(entry)", .yellow))  \(painted(style))  \(style.paint(style.safe(kind), .cyan))  "
+        let front = "\(style.paint("#\(entry)", .yellow))  \(painted(style))  \(style.paint(kind.rawValue, .cyan))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
         var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
-        lines.append("    " + [since, whatNext(now, hold), tries].compactMap(\.self).joined(separator: "; "))
-        if let reason = error?.message ?? remark, !reason.isEmpty, reason != said {
-            lines += TextLayout.wrap(style.safe(reason), width: style.width - 4).map { "    " + $0 }
-        }
-        if state == OutboxEntry.State.parked.rawValue {
-            lines += TextLayout.wrap(style.text(choices), width: style.width - 4).map { "    " + $0 }
-        }
+        lines.append(
+            "    "
+                + [since, next, attempts == 0 ? nil : Formatting.count(attempts, "attempt")].compactMap(
+                    \.self
+                ).joined(separator: "; "))
+        func add(_ text: String) { lines += TextLayout.wrap(text, width: style.width - 4).map { "    " + $0 } }
+        if let reason = error?.message ?? remark, !reason.isEmpty, reason != said { add(style.safe(reason)) }
+        if state == .parked { add(style.text(choices)) }
         return lines
     }
 
@@ -123,55 +132,35 @@ extension QueueReport.Entry {
         case .editConflict: return "To overwrite the server's values: \(retry). \(drop) To compare: \(show)."
         case .itemGone: return "The server has no such item any more. To read what was to be written: \(show). \(drop)"
         // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
-        case _ where kind == OutboxEntry.Kind.delete.rawValue && error?.code != .databaseRestored:
+        case _ where kind == .delete && error?.code != .databaseRestored:
             return "To send it: `prsnlctl delete \(itemID)`. \(drop) To look at it: \(show)."
         default: return "To send it: \(retry). \(drop) To look at it: \(show)."
         }
     }
 
     private func painted(_ style: TextStyle) -> String {
-        switch OutboxEntry.State(rawValue: state) {
-        case .parked: style.paint(state, .red)
-        case .unknown: style.paint(state, .yellow)
-        case .delivered: style.paint(state, .green)
-        default: style.safe(state)
-        }
+        let colours: [OutboxEntry.State: TextStyle.Colour] = [.parked: .red, .unknown: .yellow, .delivered: .green]
+        return colours[state].map { style.paint(state.rawValue, $0) } ?? state.rawValue
     }
 
     fileprivate var isFailingFollowUp: Bool {
-        follows != nil && state == OutboxEntry.State.queued.rawValue && !awaitsItem
-            && error?.code == .serverError
+        follows != nil && state == .queued && !awaitsItem && error?.code == .serverError
     }
-
-    fileprivate var isWaiting: Bool { OutboxEntry.State(rawValue: state)?.isWaiting ?? false }
-
-    fileprivate func whatNext(_ now: Timestamp, _ hold: QueueHold?) -> String? {
-        if let awaitsDecision { return "waits for your decision about #\(awaitsDecision)" }
-        if let behind { return "waits for #\(behind)" }
-        if let supersededBy { return "replaced by #\(supersededBy)" }
-        if let endedAt { return "ended \(Formatting.duration(now.duration(since: endedAt))) ago" }
-        guard let nextAttemptAt else { return nil }
-        if awaitsItem { return "waits until the server has processed the item" }
-        // When that is over, waiting writes are due at once.
-        if let text = hold?.text(self, dueAt: nextAttemptAt, now: now) { return text }
-        let wait = nextAttemptAt.duration(since: now)
-        return wait > .zero ? "next attempt in \(Formatting.duration(wait))" : Self.dueNow
-    }
-
-    fileprivate static let dueNow = "due now"
-
-    private var tries: String? { attempts == 0 ? nil : Formatting.count(attempts, "attempt") }
 }
 
 extension EntryReport: Report {
     package func text(_ style: TextStyle) -> String {
         // Of what is over nothing is to be decided any more.
-        let isOpen = entry.isWaiting || entry.state == OutboxEntry.State.parked.rawValue
+        let isOpen = entry.state.isWaiting || entry.state == .parked
         let error = entry.error.map {
             [style.safe($0.codeName), style.safe($0.message)] + (isOpen ? [style.text($0.recoverySuggestion)] : [])
         }
         let reachable = "the server, for \(Formatting.duration(.seconds(entry.reachableAge))) since it was accepted"
         let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
+        let head: [TextLayout.Field] = [
+            ("Write", ["#\(entry.entry), \(entry.kind)"]), ("State", stateText(style)),
+            ("Item", [style.safe(entry.itemID)]),
+        ]
         let rows: [TextLayout.Field] = [
             ("Accepted", [Formatting.timeWithAge(entry.acceptedAt, now: generatedAt, named: true)]),
             ("Reachable", isOpen ? [reachable] : []),
@@ -180,16 +169,11 @@ extension EntryReport: Report {
             ("Conflict", conflictLines(style)),
             ("Requests", numbered.isEmpty ? ["none yet"] : numbered),
         ]
-        let head: [TextLayout.Field] = [
-            ("Write", ["#\(entry.entry), \(style.safe(entry.kind))"]), ("State", stateText(style)),
-            ("Item", [style.safe(entry.itemID)]),
-        ]
         return fields(head + write.lines(style) + rows, style)
     }
 
     private func stateText(_ style: TextStyle) -> [String] {
-        var words = [style.safe(entry.state)]
-        if let next = entry.whatNext(generatedAt, QueueHold(source, connectivity, wait)) { words.append(next) }
+        let words = [entry.state.rawValue, whatNext(entry)].compactMap(\.self)
         return [words.joined(separator: "; ")] + [entry.remark].compactMap(\.self).map(style.safe)
     }
 
@@ -212,16 +196,17 @@ extension EntryReport: Report {
 }
 
 extension EntryReport.Fields {
-    /// Fields of which each line is a paragraph.
-    private static let texts = ["note", "summary"]
-
     fileprivate func lines(_ style: TextStyle) -> [TextLayout.Field] {
         WriteDraft.fieldNames.compactMap { name in
             switch self[name] {
-            case .text(let text) where Self.texts.contains(name):
+            // Each line is a paragraph.
+            case .text(let text) where name == "note" || name == "summary":
                 (Self.label(name), text.split(whereSeparator: \.isNewline).map { style.safe(String($0)) })
             case .text(let text):
-                (Self.label(name), [style.safe(text) + (name == "type" ? summaryNote : "")])
+                (
+                    Self.label(name),
+                    [style.safe(text) + (name == "type" && self["summarize"] == .flag(true) ? ", with a summary" : "")]
+                )
             case .texts(let texts):
                 (Self.label(name), [texts.isEmpty ? "none" : style.safe(texts.joined(separator: ", "))])
             case .flag, .null, .other, nil: nil
@@ -229,29 +214,19 @@ extension EntryReport.Fields {
         }
     }
 
-    private var summaryNote: String { self["summarize"] == .flag(true) ? ", with a summary" : "" }
-
     private static func label(_ name: String) -> String {
-        switch name {
-        case "url": "URL"
-        case "add_tags": "Adds tags"
-        case "remove_tags": "Removes tags"
-        default: name.prefix(1).uppercased() + name.dropFirst()
-        }
+        ["url": "URL", "add_tags": "Adds tags", "remove_tags": "Removes tags"][name]
+            ?? name.prefix(1).uppercased() + name.dropFirst()
     }
 }
 
 extension OutboxAttempt {
     fileprivate func line(_ style: TextStyle) -> String {
-        var parts = ["\(Formatting.clock(startedAt)), \(purpose.rawValue)"]
-        if let endedAt {
-            parts.append("took \(endedAt.duration(since: startedAt).wholeMilliseconds) ms")
-        } else {
-            parts.append("no answer was recorded")
-        }
-        if let status { parts.append("HTTP \(status)") }
-        if let errorCode { parts.append(style.safe(errorCode)) }
-        if let verdict { parts.append(style.safe(verdict)) }
-        return parts.joined(separator: ", ")
+        let end = endedAt.map { "took \($0.duration(since: startedAt).wholeMilliseconds) ms" }
+        let parts = [
+            "\(Formatting.clock(startedAt)), \(purpose.rawValue)", end ?? "no answer was recorded",
+            status.map { "HTTP \($0)" }, errorCode.map(style.safe), verdict.map(style.safe),
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ")
     }
 }

@@ -3,7 +3,6 @@ import Control
 package import PRSNLCore
 package import Store
 
-/// `prsnlctl queue show`
 enum QueueShowCommand {
     static let command = Command(
         "queue show", "Show everything about one write, with every attempt to send it.", operands: .one("N"),
@@ -14,7 +13,6 @@ enum QueueShowCommand {
     }
 }
 
-/// Asks for everything about one entry of the outbox.
 struct EntryRequest: Request {
     typealias Answer = EntryReport
     static let command = "entry"
@@ -53,7 +51,7 @@ package struct EntryReport: ControlReply {
     /// As in `QueueReport`.
     @Nullable package var connectivity: Connectivity? = nil
     @Nullable package var wait: ServerWait? = nil
-    package var entry: QueueReport.Entry
+    package var entry: OutboxEntry.Status
     package var write: Fields
     /// What an edited item's fields were when the edit was accepted.
     @Nullable package var base: Fields? = nil
@@ -67,16 +65,10 @@ package struct EntryReport: ControlReply {
         _ entry: OutboxEntry, _ attempts: [OutboxAttempt], source: StatusReport.Source,
         connectivity: Connectivity? = nil, wait: ServerWait? = nil, now: Timestamp
     ) {
-        self.source = source
-        self.connectivity = connectivity
-        self.wait = wait
-        generatedAt = now
-        self.entry = QueueReport.Entry(entry)
-        write = entry.shownFields.all
-        base = entry.base?.fields.all
-        theirs = entry.theirs?.fields.all
-        idempotencyKey = entry.idempotencyKey
-        requests = attempts
+        (self.source, generatedAt, self.entry) = (source, now, entry.shown)
+        (idempotencyKey, requests, write) = (entry.idempotencyKey, attempts, entry.shownFields.all)
+        (self.connectivity, self.wait) = (connectivity, wait)
+        (base, theirs) = (entry.base?.fields.all, entry.theirs?.fields.all)
     }
 }
 

@@ -2,17 +2,14 @@ import Console
 import PRSNLCore
 import Store
 
-/// `prsnlctl restore`: captures deleted items again. A deletion that was not sent yet is taken back.
 enum RestoreCommand {
     static let command = Command(
         "restore", "Capture items again that were deleted in the last 30 days.", operands: .any("ID", most: .max),
         options: [
             CommandOption("--gone", nil, "All that were delivered from here, and are gone from the server."),
             CommandOption("--no-tags", nil, "Without the tags that it had."), .wait,
-        ], asks: WriteFlow.requests + [DropRequest.self], run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: WriteFlow.requests + [DropRequest.self]
+    ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         var deleted: [ShownItem] = []
         for id in try ids(arguments, reader) {
@@ -100,21 +97,18 @@ enum RestoreCommand {
         }
         let entries = items.compactMap(\.deletion?.entry)
         var report: DropReport?
-        for first in stride(from: 0, to: entries.count, by: WriteLimits.together) {
-            let some = Array(entries[first...].prefix(WriteLimits.together))
-            let part: DropReport
+        for some in entries.groups() {
             do throws(UserFacingError) {
-                part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
+                let part = try context.answer(DropRequest(entries: some, withDependents: false, dryRun: false))
+                if report?.outcome.dropped.append(contentsOf: part.dropped) == nil { report = part }
             } catch {
-                guard first > 0 else { throw error }
+                guard let done = report?.dropped.count else { throw error }
                 throw error.with(
-                    consequence: "The first \(Formatting.count(first)) deletions were taken back, the others were not.")
+                    consequence: "The first \(Formatting.count(done)) deletions were taken back, the others were not.")
             }
-            if report?.dropped.append(contentsOf: part.dropped) == nil { report = part }
         }
         if isAll, let report { try context.write(report) }
-        let named = items.prefix(10).map { OutboxWords.shortID($0.item.id) }.joined(separator: ", ")
-        let ids = items.count > 10 ? "\(named) and \(Formatting.count(items.count - 10)) more" : named
+        let ids = OutboxWords.list(items.map { OutboxWords.shortID($0.item.id) })
         let those = items.count == 1 ? "its deletion was" : "their deletions were"
         context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
     }
@@ -123,9 +117,7 @@ enum RestoreCommand {
         _ shown: ShownItem, tags: [String], _ dialect: Dialect?
     ) throws(UserFacingError) -> (item: NewItem, leftOut: [String]) {
         let item = shown.item
-        func nonBlank(_ text: String?) -> String? {
-            text.flatMap { $0.trimmingWhiteSpace().isEmpty ? nil : $0 }
-        }
+        func nonBlank(_ text: String?) -> String? { text.flatMap { $0.trimmingWhiteSpace().isEmpty ? nil : $0 } }
         let url = nonBlank(item.url)
         // With an address, only the small server takes a text. What was written here of a page was a remark.
         let hasText = url == nil || dialect == .express || shown.isAsWritten

@@ -3,7 +3,6 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl tag`: gives items tags and takes tags from them, many at once.
 enum TagCommand {
     static let command = Command(
         "tag", "Add tags to items, and remove tags from them; `-` reads ids from stdin.", operands: operands,
@@ -16,16 +15,8 @@ enum TagCommand {
             CommandOption("--dry-run", nil, "List the items whose tags would change by the copy, and change nothing."),
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."),
             .wait,
-        ], asks: [TallyRequest.self, DeliveryRequest.self], run: run)
-
-    private static let operands: CommandOperands = {
-        var operands = CommandOperands.some("+TAG|-TAG|ID", most: .max)
-        operands.mayBeginWithDash = true
-        return operands
-    }()
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: [TallyRequest.self, DeliveryRequest.self]
+    ) { context, arguments throws(UserFacingError) in
         let wait = try WaitOption(arguments)
         let (change, names) = try words(arguments, context)
         // Once, and not for each item; and a dry run is refused what the command would be.
@@ -48,7 +39,11 @@ enum TagCommand {
         return try batch.end(wait)
     }
 
-    // MARK: What is asked for
+    private static let operands: CommandOperands = {
+        var operands = CommandOperands.some("+TAG|-TAG|ID", most: .max)
+        operands.mayBeginWithDash = true
+        return operands
+    }()
 
     private static func words(
         _ arguments: ParsedArguments, _ context: CommandContext
@@ -108,14 +103,12 @@ enum TagCommand {
         return list.items
     }
 
-    // MARK: Doing it
-
     private static func confirm(
         _ change: TagChange, _ items: [ListedItem], _ context: CommandContext, _ arguments: ParsedArguments
     ) throws(UserFacingError) -> Bool {
-        guard arguments.has("--query") || arguments.has("--rename"), !arguments.has("--yes"),
-            let confirmation = Confirmation(arguments)
-        else { return true }
+        guard arguments.has("--query") || arguments.has("--rename"), let confirmation = Confirmation(arguments) else {
+            return true
+        }
         NamedItems.show(items.prefix(5), of: items.count, context)
         let words = (change.added.map { "+\($0)" } + change.removed.map { "-\($0)" }).joined(separator: " ")
         return confirmation.ask(

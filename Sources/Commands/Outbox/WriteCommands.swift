@@ -5,7 +5,6 @@ import Glibc
 import PRSNLCore
 import Store
 
-/// `prsnlctl capture`: URLs, or many from stdin.
 enum CaptureCommand {
     static let command = Command(
         "capture", or: ["add"], "Save URLs on the server.", operands: .any("URL", most: .max),
@@ -17,10 +16,8 @@ enum CaptureCommand {
             .text("--type", "TYPE", "The server's content type (`link`, unless said otherwise)."),
             CommandOption("--summarize", nil, "Ask the server to write a summary."),
             .wait,
-        ], asks: WriteFlow.requests + [TallyRequest.self], run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: WriteFlow.requests + [TallyRequest.self]
+    ) { context, arguments throws(UserFacingError) in
         if arguments.has("--stdin") {
             try checkForStdin(arguments)
             return try CaptureStdin.run(context, try WaitOption(arguments))
@@ -54,7 +51,6 @@ enum CaptureCommand {
     }
 }
 
-/// `prsnlctl note`: a text.
 enum NoteCommand {
     static let command = Command(
         "note",
@@ -83,7 +79,6 @@ enum NoteCommand {
     }
 }
 
-/// `prsnlctl edit`: new values for some of the fields of items.
 enum EditCommand {
     static let command = Command(
         "edit",
@@ -101,16 +96,13 @@ enum EditCommand {
                 isRepeatable: true),
             .text("--remove-tag", "TAG", "A tag that it loses; may be given again.", isRepeatable: true),
             .wait,
-        ], asks: WriteFlow.requests, run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
+        ], asks: WriteFlow.requests
+    ) { context, arguments throws(UserFacingError) in
+        func tags(_ option: String) -> [String] { TagWords.lowered(arguments.values(option), context) }
         var edit = ItemEdit(
             title: arguments.value("--title"), summary: arguments.value("--summary"),
-            tagChange: TagChange(
-                added: TagWords.lowered(arguments.values("--add-tag"), context),
-                removed: TagWords.lowered(arguments.values("--remove-tag"), context)))
-        if arguments.has("--tag") { edit.tags = TagWords.lowered(arguments.values("--tag"), context) }
+            tags: arguments.has("--tag") ? tags("--tag") : nil,
+            tagChange: TagChange(added: tags("--add-tag"), removed: tags("--remove-tag")))
         if arguments.has("--no-tags") {
             if edit.tags != nil { throw arguments.failure("--tag and --no-tags exclude each other") }
             edit.tags = []
@@ -150,11 +142,8 @@ enum EditCommand {
         }
         if edit.summary == "-", let id = items.first {
             _ = try StoreReader(path: context.paths.database).itemToChange(id)
-            let given = edit
-            edit.summary = try TextInput.read("-", "summary", context, arguments) { text in
-                var edit = given
-                edit.summary = text
-                return .edit(item: id, edit)
+            edit.summary = try TextInput.read("-", "summary", context, arguments) { [edit] text in
+                .edit(item: id, edit.overlaid(by: ItemEdit(summary: text)))
             }
         }
         let writes = RequestClient.keyed(items.map { .edit(item: $0, edit) })
@@ -166,18 +155,15 @@ enum EditCommand {
     }
 }
 
-/// `prsnlctl delete`: items, each by an entry of its own. Says which they are, and on a terminal asks.
 enum DeleteCommand {
     static let command = Command(
         "delete", or: ["rm"], "Delete items on the server; asks first, on a terminal. `-` reads ids from stdin.",
         operands: .some("ID", most: .max),
         options: [
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,
-        ], asks: WriteFlow.requests, run: run)
-
-    private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
-    {
-        let confirmation = arguments.has("--yes") ? nil : Confirmation(arguments)
+        ], asks: WriteFlow.requests
+    ) { context, arguments throws(UserFacingError) in
+        let confirmation = Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
         if let found = try titles(of: items, context, isStrict: confirmation != nil) {
             if context.isText || confirmation != nil { NamedItems.show(found, of: found.count, context) }
@@ -202,13 +188,11 @@ enum DeleteCommand {
     ) throws(UserFacingError) -> [ListedItem]? {
         do throws(UserFacingError) {
             let reader = try StoreReader(path: context.paths.database)
-            var found: [ListedItem] = []
-            for item in items { found.append(try reader.itemToChange(item, isForDeletion: true)) }
-            return found
+            return try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
         } catch {
             // A person who is asked has to see what for.
-            if isStrict, error.code == .itemUnknown || error.code == .itemAmbiguous { throw error }
-            return nil
+            guard isStrict, error.code == .itemUnknown || error.code == .itemAmbiguous else { return nil }
+            throw error
         }
     }
 }
@@ -268,13 +252,17 @@ enum NamedItems {
         return ids
     }
 
-    /// On stderr, for a person who is asked.
     static func show(_ items: some Collection<ListedItem>, of count: Int, _ context: CommandContext) {
-        for item in items {
-            let title = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)"
-            StandardStream.error.write("  \(context.errorStyle.safe("\(item.id)  \(title)"))\n")
+        let lines = items.map { item in
+            "\(item.id)  \(item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)")"
         }
-        if count > items.count { StandardStream.error.write("  and \(Formatting.count(count - items.count)) more\n") }
+        show(lines, of: count, context)
+    }
+
+    /// On stderr, for a person who is asked.
+    static func show(_ lines: [String], of count: Int, _ context: CommandContext) {
+        for line in lines { StandardStream.error.write("  \(context.errorStyle.safe(line))\n") }
+        if count > lines.count { StandardStream.error.write("  and \(Formatting.count(count - lines.count)) more\n") }
     }
 }
 
@@ -282,10 +270,12 @@ enum NamedItems {
 struct Confirmation {
     private let readsTerminal: Bool
 
-    /// `nil` where there is no terminal to ask on. What is piped into the command is no answer.
+    /// `nil` with `--yes`, and where there is no terminal to ask on. What is piped into the command is no answer.
     init?(_ arguments: ParsedArguments) {
         readsTerminal = arguments.operands.contains("-")
-        guard isatty(STDERR_FILENO) == 1, readsTerminal || isatty(STDIN_FILENO) == 1 else { return nil }
+        guard !arguments.has("--yes"), isatty(STDERR_FILENO) == 1, readsTerminal || isatty(STDIN_FILENO) == 1 else {
+            return nil
+        }
     }
 
     func ask(_ question: String) -> Bool {
@@ -298,7 +288,6 @@ struct Confirmation {
     }
 }
 
-/// `--wait[=DURATION]`
 struct WaitOption {
     /// `nil`: without a limit.
     var limit: Duration?

@@ -46,7 +46,13 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
     }
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer? {
-        Answer(try await context.accept(writes, of: command), source: context.source, sending: context.sending)
+        // Time in which the server could be reached counts for those that waited, and not for these.
+        await context.daemon?.parts.engine.countReachable()
+        let accepted = try await context.withStore { store throws(UserFacingError) in
+            try await store.accept(writes, command: command, now: context.now)
+        }
+        context.daemon?.parts.engine.writesAccepted()
+        return Answer(accepted, source: context.source, sending: context.sending)
     }
 
     package func remark(_ answer: Answer, path: String) -> String? { Remark.writes(answer.hasQueued, path: path) }
@@ -56,19 +62,6 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
 package typealias WritesRequest = AcceptRequest<WriteReport>
 /// For many: answered with numbers alone.
 package typealias TallyRequest = AcceptRequest<WriteTally>
-
-extension RequestContext {
-    /// Puts writes on the disk, and tells the engine.
-    func accept(_ writes: [WriteRequest], of command: RequestKey?) async throws(UserFacingError) -> [Acceptance] {
-        // Time in which the server could be reached counts for those that waited, and not for these.
-        await daemon?.parts.engine.countReachable()
-        let accepted = try await withStore { store throws(UserFacingError) in
-            try await store.accept(writes, command: command, now: now)
-        }
-        daemon?.parts.engine.writesAccepted()
-        return accepted
-    }
-}
 
 /// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
 package struct WriteReport: ControlReply, WriteAnswer {
@@ -87,9 +80,8 @@ package struct WriteReport: ControlReply, WriteAnswer {
         package var outcome: Outcome
         @Nullable package var entry: Int64? = nil
         /// A state of the outbox (docs/outbox.md).
-        @Nullable package var state: String? = nil
-        /// `capture`, `note`, `edit`, `delete`.
-        @Nullable package var kind: String? = nil
+        @Nullable package var state: OutboxEntry.State? = nil
+        @Nullable package var kind: OutboxEntry.Kind? = nil
         @Nullable package var itemID: String? = nil
         package var wasQueued = false
         package var supersedes: [Int64] = []
@@ -116,31 +108,29 @@ package struct WriteReport: ControlReply, WriteAnswer {
     }
 
     package var hasQueued: Bool {
-        writes.contains { $0.outcome == .accepted && $0.state != OutboxEntry.State.delivered.rawValue }
+        writes.contains { $0.outcome == .accepted && $0.state != .delivered }
     }
 
     /// The entries whose end is still to come.
     package var waiting: [Int64] {
-        writes.filter { write in write.state.flatMap(OutboxEntry.State.init)?.isWaiting ?? false }.compactMap(\.entry)
+        writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry)
     }
 
-    /// Takes over how far the entries are by now.
     package mutating func update(_ report: DeliveryReport) {
         let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
         for index in writes.indices {
-            guard let delivery = writes[index].entry.flatMap({ found[$0] }) else { continue }
-            writes[index].state = delivery.state
-            writes[index].itemID = delivery.itemID
-            writes[index].behind = delivery.behind
-            writes[index].awaitsDecision = delivery.awaitsDecision
-            writes[index].remark = delivery.remark
-            writes[index].error = delivery.error
+            guard let entry = writes[index].entry.flatMap({ found[$0] }) else { continue }
+            (writes[index].state, writes[index].itemID, writes[index].behind) = (
+                entry.state, entry.itemID, entry.behind
+            )
+            (writes[index].awaitsDecision, writes[index].remark) = (entry.awaitsDecision, entry.remark)
+            writes[index].error = entry.error
         }
     }
 
     package var exitCode: ExitCode {
         if writes.contains(where: { $0.outcome == .refused }) { return .error }
-        let states = writes.compactMap { $0.state.flatMap(OutboxEntry.State.init) }
+        let states = writes.compactMap(\.state)
         if states.contains(.parked) { return .needsAttention }
         let isOver = states.allSatisfy { $0 == .delivered || $0 == .superseded }
         return waited && !isOver ? .notDelivered : .fine
@@ -151,17 +141,10 @@ extension WriteReport.Write {
     init(_ acceptance: Acceptance) {
         switch acceptance {
         case .accepted(let write):
-            outcome = .accepted
-            entry = write.entry
-            state = write.state.rawValue
-            kind = write.kind.rawValue
-            itemID = write.itemID
-            wasQueued = write.wasQueued
-            supersedes = write.supersedes
-            behind = write.behind
-        case .refused(let error):
-            outcome = .refused
-            self.error = error
+            self.init(
+                outcome: .accepted, entry: write.entry, state: write.state, kind: write.kind, itemID: write.itemID,
+                wasQueued: write.wasQueued, supersedes: write.supersedes, behind: write.behind)
+        case .refused(let error): self.init(outcome: .refused, error: error)
         }
     }
 }
@@ -189,8 +172,7 @@ extension WriteReport: Report {
         return groups.map { error, names in
             var report = FailureReport(error)
             if writes.count > 1 {
-                let more = names.count > 3 ? " and \(Formatting.count(names.count - 3)) more" : ""
-                report.error.message = "\(names.prefix(3).joined(separator: ", "))\(more): \(error.message)"
+                report.error.message = "\(OutboxWords.list(names, most: 3)): \(error.message)"
                 // The others were.
                 report.error.consequence = "\(names.count == 1 ? "This one was" : "These were") not queued."
             }
@@ -201,9 +183,9 @@ extension WriteReport: Report {
     private func line(_ write: Write, _ style: TextStyle) -> String {
         let number = "#\(write.entry ?? 0)"
         let remark = write.remark.map { " (\(style.safe($0)))" } ?? ""
-        switch write.state.flatMap(OutboxEntry.State.init) {
+        switch write.state {
         case .delivered:
-            return "\(style.paint("delivered", .green)) \(number) \(style.arrow) "
+            return "\(style.paint("delivered", .green)) \(number) \(style.isUTF8 ? "→" : "->") "
                 + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
         case .parked:
             return "\(style.paint("parked", .red)) \(number): \(reason(write, style).withoutFullStop) "
@@ -217,25 +199,20 @@ extension WriteReport: Report {
     }
 
     private func waitingLine(_ write: Write, _ number: String, _ style: TextStyle) -> String {
-        var parts: [String] = []
-        if write.wasQueued { parts.append("was waiting already") }
-        if write.supersedes.isEmpty == false {
-            parts.append("takes the place of \(OutboxWords.numbers(write.supersedes))")
-        }
-        if waited {
-            parts.append("on disk, not delivered yet")
-            if write.error != nil { parts.append(reason(write, style).withoutFullStop) }
-        }
-        if let parked = write.awaitsDecision {
-            parts.append("waits for your decision about #\(parked)")
-        } else if let behind = write.behind {
-            parts.append("waits for #\(behind)")
-        }
         // A server that answered with an error is reachable, which says nothing about this write.
         let wasTried = waited && write.error != nil && sending == .inTurn
-        // What waits for a decision has no turn.
-        if write.awaitsDecision == nil { parts.append(wasTried ? "will be tried again" : sending.text(style)) }
-        return "\(style.safe(write.state ?? "queued")) \(number) (\(parts.joined(separator: "; ")))"
+        let parts: [String?] = [
+            write.wasQueued ? "was waiting already" : nil,
+            write.supersedes.isEmpty ? nil : "takes the place of \(OutboxWords.numbers(write.supersedes))",
+            waited ? "on disk, not delivered yet" : nil,
+            waited && write.error != nil ? reason(write, style).withoutFullStop : nil,
+            write.awaitsDecision.map { "waits for your decision about #\($0)" }
+                ?? write.behind.map { "waits for #\($0)" },
+            // What waits for a decision has no turn.
+            write.awaitsDecision != nil ? nil : wasTried ? "will be tried again" : sending.text(style),
+        ]
+        let words = parts.compactMap(\.self).joined(separator: "; ")
+        return "\((write.state ?? .queued).rawValue) \(number) (\(words))"
     }
 
     private func reason(_ write: Write, _ style: TextStyle) -> String {
@@ -252,20 +229,21 @@ enum OutboxWords {
     }
 
     /// `#10, #11 and 12 more`
-    static func numbers(_ entries: [Int64], most: Int = 10) -> String {
-        let listed = entries.prefix(most).map { "#\($0)" }.joined(separator: ", ")
-        return entries.count > most ? "\(listed) and \(Formatting.count(entries.count - most)) more" : listed
+    static func numbers(_ entries: [Int64], of count: Int? = nil, most: Int = 10) -> String {
+        list(entries.map { "#\($0)" }, of: count, most: most)
+    }
+
+    /// - Parameter count: of all, where `words` are only the first.
+    static func list(_ words: [String], of count: Int? = nil, most: Int = 10) -> String {
+        let listed = words.prefix(most)
+        let more = (count ?? words.count) - listed.count
+        return listed.joined(separator: ", ") + (more > 0 ? " and \(Formatting.count(more)) more" : "")
     }
 }
 
 extension String {
     /// As a part of a longer sentence.
     var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
-}
-
-extension TextStyle {
-    /// From what was queued to what the server made of it.
-    var arrow: String { isUTF8 ? "→" : "->" }
 }
 
 extension RequestMembers {
@@ -280,17 +258,13 @@ extension RequestMembers {
     func writes(most: Int) throws(RequestRefusal) -> [WriteRequest] {
         let writes = try value("writes") { reader in
             var writes: [WriteRequest] = []
-            guard try reader.enterArray() else { return writes }
-            repeat {
-                guard writes.count < most else {
-                    throw RequestRefusal(reason: "writes has more than \(most)")
-                }
-                do {
-                    writes.append(try WriteRequest(try JSONFields(&reader)))
-                } catch let failure as JSONFields.Failure {
+            try reader.array { reader in
+                guard writes.count < most else { throw RequestRefusal(reason: "writes has more than \(most)") }
+                do { writes.append(try WriteRequest(try JSONFields(&reader))) } catch let failure as JSONFields.Failure
+                {
                     throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
                 }
-            } while try reader.nextElement()
+            }
             return writes
         }
         guard let writes, !writes.isEmpty else {
@@ -325,6 +299,15 @@ package enum Sending: String, Sendable, Codable {
     case whenPossible = "when_possible"
     case whenDaemonRuns = "when_daemon_runs"
 
+    init(_ state: EngineState) {
+        self =
+            switch state.connectivity.state {
+            case .online: state.hindrance == nil ? .inTurn : .whenPossible
+            case .unauthorized: .whenAuthorized
+            case .unknown, .offline, .unreachable, .portal: .whenReachable
+            }
+    }
+
     func text(_ style: TextStyle) -> String {
         switch self {
         case .inTurn: "will be sent in turn"
@@ -334,16 +317,5 @@ package enum Sending: String, Sendable, Codable {
         case .whenPossible: "will be sent later: see \(style.command("prsnlctl queue"))"
         case .whenDaemonRuns: "will be sent when the daemon runs"
         }
-    }
-}
-
-extension Sending {
-    init(_ state: EngineState) {
-        self =
-            switch state.connectivity.state {
-            case .online: state.hindrance == nil ? .inTurn : .whenPossible
-            case .unauthorized: .whenAuthorized
-            case .unknown, .offline, .unreachable, .portal: .whenReachable
-            }
     }
 }

@@ -1,6 +1,7 @@
 package import PRSNLCore
 
 /// One accepted write. docs/outbox.md draws the states and says who moves an entry out of each.
+@dynamicMemberLookup
 package struct OutboxEntry: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable, Codable {
         /// A URL.
@@ -63,42 +64,87 @@ package struct OutboxEntry: Sendable, Equatable {
         }
     }
 
-    /// The number that people see: `#12`. Never used again.
-    package var id: Int64
-    package var kind: Kind
-    package var state: State
-    /// The server's id, or `local-<uuid>` until a creation's is known.
-    package var itemID: String
+    /// What people and programs are told of it: an object of `queue --json`.
+    package struct Status: Sendable, Equatable, Codable {
+        /// The number that people see: `#12`. Never used again.
+        package var entry: Int64
+        package var state: State
+        package var kind: Kind
+        /// The server's id, or `local-<uuid>` until a creation's is known.
+        package var itemID: String
+        /// What a person knows it by: the title, else the URL, else a note's first line, else the item's id.
+        package var what = ""
+        package var acceptedAt: Timestamp
+        @Nullable package var endedAt: Timestamp? = nil
+        /// `nil` where it waits behind another entry of its item, and where nothing is to happen any more.
+        @Nullable package var nextAttemptAt: Timestamp? = nil
+        /// The entry of its item that it waits for.
+        @Nullable package var behind: Int64? = nil
+        /// The parked entry of its item that it waits for.
+        @Nullable package var awaitsDecision: Int64? = nil
+        /// Of an edit that carries what a creation asked for and the server did not take: the creation.
+        @Nullable package var follows: Int64? = nil
+        /// It waits until the server has processed the item.
+        package var awaitsItem = false
+        @Nullable package var supersededBy: Int64? = nil
+        /// How often it was sent.
+        package var attempts = 0
+        @Nullable package var lastAttemptAt: Timestamp? = nil
+        /// Seconds for which the server could be reached while it waited.
+        package var reachableAge = 0
+        /// How it ended, or why it waits, in words: "was already there".
+        @Nullable package var remark: String? = nil
+        @Nullable package var error: UserFacingError? = nil
+    }
+
+    private var status: Status
     package var payload: Payload
     /// What the edited fields were when the edit was accepted. Of a delivered creation whose item was there before: what the
     /// server had. `nil` for others.
     package var base: ItemEdit?
     /// In a conflict, what the server has there.
     package var theirs: ItemEdit?
-    package var acceptedAt: Timestamp
-    package var endedAt: Timestamp?
-    /// `nil` where it waits behind another entry of its item, and where nothing is to happen any more.
-    package var nextAttemptAt: Timestamp?
-    /// The entry of its item that it waits for.
-    package var behind: Int64?
-    /// The parked entry of its item that it waits for.
-    package var awaitsDecision: Int64?
-    /// How often it was sent.
-    package var attempts: Int
-    package var lastAttemptAt: Timestamp?
     /// How long the server could be reached while it waited.
-    package var reachableAge: Duration
-    package var supersededBy: Int64?
-    /// How it ended, or why it waits, in words: "was already there".
-    package var remark: String?
+    package var reachableAge = Duration.zero
     package var errorCode: String?
     package var errorMessage: String?
     /// Sent with every attempt.
     package var idempotencyKey: String
-    /// Of an edit that carries what a creation asked for and the server did not take: the creation.
-    package var follows: Int64?
-    /// It waits until the server has processed the item.
-    package var awaitsItem = false
+
+    package init(_ status: Status, payload: Payload, idempotencyKey: String) {
+        (self.status, self.payload, self.idempotencyKey) = (status, payload, idempotencyKey)
+    }
+
+    package subscript<Value>(dynamicMember member: WritableKeyPath<Status, Value>) -> Value {
+        get { status[keyPath: member] }
+        set { status[keyPath: member] = newValue }
+    }
+
+    package var id: Int64 { status.entry }
+}
+
+extension OutboxEntry {
+    private static let shownLength = 200
+
+    /// With what is said of it in words.
+    package var shown: Status {
+        var shown = status
+        (shown.what, shown.error, shown.reachableAge) = (what, error, Int(reachableAge.wholeMilliseconds / 1_000))
+        return shown
+    }
+
+    private var what: String {
+        switch payload {
+        case .create(let item):
+            let firstLine = item.note?.split(whereSeparator: \.isNewline).first.map(String.init)
+            return String((item.title ?? item.url ?? firstLine ?? self.itemID).prefix(Self.shownLength))
+        case .edit(let edit):
+            let change = edit.tagChange
+            let tags = change.added.map { "+\($0) " } + change.removed.map { "-\($0) " }
+            return tags.joined() + (edit.title.map { String($0.prefix(Self.shownLength)) } ?? self.itemID)
+        case .delete: return self.itemID
+        }
+    }
 }
 
 extension OutboxEntry {
@@ -170,16 +216,16 @@ extension OutboxEntry {
             let itemID = row.text("item_id"), let payload = Payload(kind: kind, json: row.text("payload")),
             let acceptedAt = row.timestamp("accepted_at"), let key = row.text("idempotency_key")
         else { return nil }
-        self.init(
-            id: row.int64("id"), kind: kind, state: state, itemID: itemID, payload: payload,
-            base: ItemEdit(json: row.text("base")), theirs: ItemEdit(json: row.text("theirs")), acceptedAt: acceptedAt,
+        let status = Status(
+            entry: row.int64("id"), state: state, kind: kind, itemID: itemID, acceptedAt: acceptedAt,
             endedAt: row.timestamp("ended_at"), nextAttemptAt: row.timestamp("next_attempt_at"),
-            behind: row.entry("behind"), awaitsDecision: row.entry("awaits_decision"), attempts: row.int("attempts"),
-            lastAttemptAt: row.timestamp("last_attempt_at"),
-            reachableAge: .microseconds(row.int("reachable_age")),
-            supersededBy: row.entry("superseded_by"), remark: row.text("remark"), errorCode: row.text("error_code"),
-            errorMessage: row.text("error_message"), idempotencyKey: key, follows: row.entry("follows"),
-            awaitsItem: row.int("awaits_item") == 1)
+            behind: row.entry("behind"), awaitsDecision: row.entry("awaits_decision"), follows: row.entry("follows"),
+            awaitsItem: row.int("awaits_item") == 1, supersededBy: row.entry("superseded_by"),
+            attempts: row.int("attempts"), lastAttemptAt: row.timestamp("last_attempt_at"), remark: row.text("remark"))
+        self.init(status, payload: payload, idempotencyKey: key)
+        (base, theirs) = (ItemEdit(json: row.text("base")), ItemEdit(json: row.text("theirs")))
+        reachableAge = .microseconds(row.int("reachable_age"))
+        (errorCode, errorMessage) = (row.text("error_code"), row.text("error_message"))
     }
 }
 

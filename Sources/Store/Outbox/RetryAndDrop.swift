@@ -1,7 +1,7 @@
 package import PRSNLCore
 
 /// What `retry-queue` did.
-package struct RetryOutcome: Sendable, Equatable {
+package struct RetryOutcome: Sendable, Equatable, Codable {
     package enum Reason: String, Sendable, CaseIterable, Codable {
         case isBeingSent = "being_sent"
         case isDue = "already_due"
@@ -13,21 +13,22 @@ package struct RetryOutcome: Sendable, Equatable {
         case isOver = "over"
     }
 
-    package struct Skipped: Sendable, Equatable {
+    package struct Skipped: Sendable, Equatable, Codable {
         package var entry: Int64
         package var reason: Reason
     }
 
-    package var touched: Int = 0
+    package var touched = 0
     /// The first 50.
     package var touchedEntries: [Int64] = []
-    /// The first 50. `skippedByReason` counts all.
+    /// The first 50.
     package var skipped: [Skipped] = []
-    package var skippedByReason: [Reason: Int] = [:]
+    /// By a `Reason`; all are counted.
+    package var skippedByReason: [String: Int] = [:]
 }
 
 /// What `queue drop` did, or would do.
-package struct DropOutcome: Sendable, Equatable {
+package struct DropOutcome: Sendable, Equatable, Codable {
     /// Empty where dependents were found and were not to go too.
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
@@ -64,7 +65,7 @@ extension Store {
             for id in open {
                 let named = ids != nil
                 if let reason = try writer.retry(id, isNamed: named, parked: parked, dryRun: dryRun) {
-                    outcome.skippedByReason[reason, default: 0] += 1
+                    outcome.skippedByReason[reason.rawValue, default: 0] += 1
                     if outcome.skipped.count < Self.named { outcome.skipped.append(.init(entry: id, reason: reason)) }
                 } else {
                     outcome.touched += 1

@@ -25,11 +25,16 @@ extension Store {
     ///   - kinds: Those that may be sent now. An entry of another kind than `unprepared` that has waited longer is not passed
     ///     over.
     ///   - most: So many are begun at most.
-    /// - Returns: The entries that are now `sending`, in their order.
+    /// - Returns: The entries that are now `sending`, in their order. Where there are none, and no records, nothing was written.
     package func record(
         _ records: [WriteRecord], now: Timestamp, thenSending kinds: Set<OutboxEntry.Kind> = [],
         unprepared: Set<OutboxEntry.Kind> = [], excluding excluded: Set<Int64> = [], most: Int = 1
     ) throws(UserFacingError) -> [OutboxTask] {
+        if records.isEmpty {
+            guard !unprepared.isEmpty, let due = try dueEntry(now: now, sending: kinds, excluding: excluded),
+                due.entry.state == .queued, unprepared.contains(due.entry.kind)
+            else { return [] }
+        }
         let (next, delivered) = try moveEntries(now: now) { writer throws(SQLiteFailure) in
             var delivered: [DeliveredWrite?] = []
             for record in records { delivered.append(try writer.record(record)) }
@@ -57,22 +62,6 @@ extension Store {
             begun.append(task)
         }
         return begun
-    }
-
-    /// Begins to send the entries that are due next. See `record`. Writes nothing where none is.
-    package func beginNext(
-        now: Timestamp, of kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>,
-        excluding excluded: Set<Int64>, most: Int
-    ) throws(UserFacingError) -> [OutboxTask] {
-        guard !unprepared.isEmpty, let due = try dueEntry(now: now, sending: kinds, excluding: excluded),
-            due.entry.state == .queued,
-            unprepared.contains(due.entry.kind)
-        else { return [] }
-        let next = try moveEntries(now: now) { writer throws(SQLiteFailure) in
-            try Self.begin(&writer, kinds, unprepared: unprepared, excluding: excluded, most: most)
-        }
-        for task in next { noteSending(task) }
-        return next
     }
 
     /// Makes `unknown` of what is `sending`. Call it only while nothing is being sent.

@@ -1,21 +1,25 @@
 package import PRSNLCore
 
 /// What `undo` did with the last command that was accepted.
-package struct UndoOutcome: Sendable, Equatable {
-    /// How many writes it has made.
+package struct UndoOutcome: Sendable, Equatable, Codable {
+    /// The whole command.
+    package var undone = false
+    /// How many writes it has made; 0 where there is no command to take back.
     package var count = 0
-    package var acceptedAt: Timestamp?
+    @Nullable package var acceptedAt: Timestamp? = nil
     /// Writes were given up since, by `queue drop`, or by `restore` of what was not deleted yet.
-    package var hasDroppedSince = false
+    package var droppedSince = false
     /// How many of them were taken back, and the first 50 of these, as they were before.
     package var taken = 0
-    package var entries: [OutboxEntry] = []
+    package var writes: [OutboxEntry.Status] = []
     /// The first 50 of the others: the server has them, or may have, or they are over otherwise.
-    package var kept: [OutboxEntry] = []
+    package var kept: [OutboxEntry.Status] = []
     /// Writes whose place they had taken, and that wait again; the first 50.
     package var revived: [Int64] = []
     /// Edits that were to follow captures that were sent, and are not sent any more; the first 50.
     package var withdrawn: [Int64] = []
+    /// The commands that reverse what was sent, as far as there are such. Found by the program that shows it.
+    package var offers: [NextCommand] = []
 }
 
 extension Store {
@@ -47,7 +51,7 @@ extension OutboxWriter {
                 FROM outbox WHERE id = ?
                 """
             ).bind(Int(last)).first { ($0.timestamp(0), $0.int(1) == 1) }
-            (outcome.acceptedAt, outcome.hasDroppedSince) = row ?? (nil, false)
+            (outcome.acceptedAt, outcome.droppedSince) = row ?? (nil, false)
         }
         var tasks: [OutboxTask] = []
         for id in ids {
@@ -58,8 +62,9 @@ extension OutboxWriter {
         var group: Set<Int64> = []
         let free = tasks.filter { $0.isTakenBack(with: group) && group.insert($0.entry.id).inserted }
         outcome.taken = free.count
-        outcome.entries = free.suffix(Store.named).reversed().map(\.entry)
-        outcome.kept = tasks.filter { !group.contains($0.entry.id) }.suffix(Store.named).reversed().map(\.entry)
+        outcome.undone = !ids.isEmpty && free.count == ids.count
+        outcome.writes = free.suffix(Store.named).reversed().map(\.entry.shown)
+        outcome.kept = tasks.filter { !group.contains($0.entry.id) }.suffix(Store.named).reversed().map(\.entry.shown)
         // Of an item that was there before.
         for task in tasks where task.entry.state == .delivered && task.entry.kind.isCreation && task.entry.base != nil {
             outcome.withdrawn += try withdrawFollowUp(of: task.entry).prefix(Store.named - outcome.withdrawn.count)

@@ -78,9 +78,12 @@ package enum WriteOutcome: Sendable, Equatable {
         /// Of a creation whose item was there before it: what the server has in its fields.
         package var there: ItemEdit?
 
-        package init(serverID: String? = nil, there: ItemEdit? = nil) {
-            self.serverID = serverID
-            self.there = there
+        package init(
+            serverID: String? = nil, item: TimelineItem? = nil, fields: ItemEdit? = nil, updatedAt: Timestamp? = nil,
+            there: ItemEdit? = nil
+        ) {
+            (self.serverID, self.item, self.there) = (serverID, item, there)
+            (self.fields, self.updatedAt) = (fields, updatedAt)
         }
     }
 }

@@ -51,9 +51,9 @@ package final class SyncEngine: Sendable {
             source: source, address: ServerAddress(host: peer.host, port: peer.port), time: time, random: random,
             log: log)
         replayer = Replayer(
-            store: store, client: client, identity: identity, network: network, shared: shared, inbox: inbox,
-            time: time,
-            random: random, log: log)
+            store: store, identity: identity, network: network, shared: shared, inbox: inbox, time: time,
+            random: random,
+            log: log)
         indexer = SearchIndexer(
             store: store, shared: shared, heartbeat: Heartbeat("the search index"), time: time, log: log)
         network.serve(self)

@@ -2,10 +2,10 @@ import PRSNLClient
 import PRSNLCore
 import Store
 
-/// Decides what becomes of each write, and when the next one may go: state and event in, one step out.
+/// Decides what becomes of each write, and when the next one may go: state and event in, one action out.
 ///
 /// It has no I/O. The file holds the state of each entry (docs/outbox.md), the machine only how the server behaves at the
-/// moment. `Replayer` carries the steps out.
+/// moment. `Replayer` carries the actions out.
 struct OutboxMachine: Sendable {
     var gate = SendGate()
 
@@ -19,48 +19,19 @@ struct OutboxMachine: Sendable {
         case lookupFailed(SyncFailure)
         /// Which item of the server has the URL that was refused with this error.
         case located(OutboxLookup.Whereabouts, APIError)
-        /// That could not be asked.
-        case locationFailed(SyncFailure)
         /// The account that this final answer was given to is proven.
         case proven(APIError)
-        /// That could not be proven.
-        case proofFailed(SyncFailure)
-    }
-
-    /// What follows from an event.
-    struct Step {
-        /// `nil` where the entry stays as it is.
-        var action: Action?
-        var notes: [Note] = []
-
-        init(_ action: Action?, _ notes: [Note] = []) {
-            self.action = action
-            self.notes = notes
-        }
+        /// What the action asks for could not be asked.
+        case unanswered(Action, SyncFailure)
     }
 
     enum Action {
-        /// Write this into the file before anything else is done.
-        ///
-        /// - Parameters:
-        ///   - dueAt: When it is sent again, or looked up.
-        ///   - error: What the server has answered, or what stood in the way.
+        /// Write this into the file first: when it is sent again, or looked up, and what the server has answered.
         case record(WriteOutcome, dueAt: Timestamp? = nil, error: UserFacingError? = nil)
         /// Ask which item of the server has the URL. The server did not say so itself where `mayBeForeign`.
         case locate(APIError, mayBeForeign: Bool)
         /// Prove that the answer was given to the pinned account.
         case prove(APIError)
-    }
-
-    /// What concerns no single entry.
-    enum Note {
-        /// The server has answered, so it can be reached.
-        case answered
-        /// The server has not answered, or not as it should.
-        case failed(SyncFailure)
-        /// The account has to be proven again before the next send.
-        case unproven
-        case log(Advice)
     }
 
     /// What a decision depends on besides the state.
@@ -73,100 +44,90 @@ struct OutboxMachine: Sendable {
         var resendsUnknown = false
     }
 
-    mutating func handle(_ event: Event, of task: OutboxTask, _ moment: Moment) -> Step {
+    /// - Returns: `nil` where the entry stays as it is.
+    mutating func handle(_ event: Event, of task: OutboxTask, _ moment: Moment) -> Action? {
         switch event {
         case .accepted(let delivery): return conclude(.delivered(delivery), task, moment)
         case .failed(let error):
             return conclude(WriteOutcome(error, kind: task.entry.kind), because: error, task, moment)
         case .lookedUp(let outcome):
-            gate.noteFree()
+            gate.hindrance = nil
             return conclude(outcome, task, moment)
         case .lookupFailed(let failure): return lookupFailed(failure, task, moment)
-        case .located(let whereabouts, let error): return Step(located(whereabouts, error, task, moment))
-        case .locationFailed(let failure):
-            let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
-            let action = Action.record(.unknown(.alreadyThere(failedLookups: 1)), dueAt: moment.now.advanced(by: wait))
-            return Step(action, pauseIfOfTheWay(failure, moment))
+        case .located(let whereabouts, let error): return located(whereabouts, error, task, moment)
         case .proven(let error):
             let outcome = WriteOutcome(error, kind: task.entry.kind)
-            return Step(.record(outcome.state == .delivered ? outcome : .parked(.itemGone)))
-        case .proofFailed(let failure):
+            return .record(outcome.state == .delivered ? outcome : .parked(.itemGone))
+        case .unanswered(let question, let failure):
+            if failure.isOfTheWay { gate.pause(after: failure, moment) }
             // It is certain that nothing was applied, but not yet what follows from that.
-            return Step(retry(task, error: failure.error, moment), pauseIfOfTheWay(failure, moment))
+            guard case .locate = question else { return retry(task, .queued(.notApplied()), failure.error, moment) }
+            let wait = WriteBackoff.afterFailure(failures: 1, after: failure.retryAfter, draw: moment.draw)
+            return .record(.unknown(.alreadyThere(failedLookups: 1)), dueAt: moment.now.advanced(by: wait))
         }
     }
 
     // MARK: Outcomes
 
-    /// The table of docs/outbox.md.
-    ///
-    /// - Parameter error: The answer to the send; `nil` for a send that succeeded, and after a lookup.
+    /// The table of docs/outbox.md. `error`: the answer to the send; `nil` for a send that succeeded, and after a lookup.
     private mutating func conclude(
         _ outcome: WriteOutcome, because error: APIError? = nil, _ task: OutboxTask, _ moment: Moment
-    ) -> Step {
+    ) -> Action {
         switch outcome {
-        case .delivered:
-            if let error { return answered(.prove(error)) }
-            // What a lookup before the first send has found was not taken from us.
-            if task.entry.state != .queued { gate.noteAccepted(task.entry.kind) }
-            return answered(.record(outcome))
         case .queued(let reason): return again(reason, error, task, moment)
-        case .unknown(.notFoundYet(let wait, _)):
-            guard task.entry.reachableAge < WriteBackoff.ageLimit else {
-                return answered(.record(.parked(.undecidable)))
-            }
-            return answered(.record(outcome, dueAt: moment.now.advanced(by: wait), error: task.lastError))
-        case .unknown(.alreadyThere):
-            return answered(error.map { .locate($0, mayBeForeign: false) } ?? .record(outcome, dueAt: moment.now))
-        case .unknown:
-            let slower = error.map { slowDown(task.entry.kind, after: SyncFailure($0), moment) } ?? []
-            return Step(.record(outcome, dueAt: moment.now, error: error?.userFacing), slower)
-        case .parked(.undecidable) where moment.resendsUnknown: return answered(resend(task, moment))
-        case .parked(.itemGone): return answered(error.map { .prove($0) } ?? .record(outcome))
-        case .parked(.rejected) where !task.others.isEmpty:
-            return answered(.record(.queued(.apart()), dueAt: moment.now, error: error?.userFacing))
-        case .parked(.rejected):
-            // The URL may be on the server by now.
-            if let error, task.entry.kind == .capture, error.saysNothingOfTheURL {
-                return answered(.locate(error, mayBeForeign: true))
-            }
-            return answered(.record(outcome, error: error?.userFacing))
-        case .parked: return answered(.record(outcome))
+        case .unknown(.maybeApplied), .unknown(.lookupFailed):
+            if let error { gate.noteFailure(of: task.entry.kind, SyncFailure(error), moment) }
+            return .record(outcome, dueAt: moment.now, error: error?.userFacing)
+        case .delivered, .unknown, .parked: gate.noteAnswer()
         }
+        switch (outcome, error) {
+        case (.delivered, let error?), (.parked(.itemGone), let error?): return .prove(error)
+        // What a lookup before the first send has found was not taken from us.
+        case (.delivered, nil): if task.entry.state != .queued { gate.noteAccepted(task.entry.kind) }
+        case (.unknown(.notFoundYet(let wait, _)), _):
+            guard task.entry.reachableAge < WriteBackoff.ageLimit else { return .record(.parked(.undecidable)) }
+            return .record(outcome, dueAt: moment.now.advanced(by: wait), error: task.lastError)
+        case (.unknown, let error?): return .locate(error, mayBeForeign: false)
+        case (.unknown, nil): return .record(outcome, dueAt: moment.now)
+        case (.parked(.undecidable), _) where moment.resendsUnknown: return resend(task, moment)
+        case (.parked(.rejected), _) where !task.others.isEmpty:
+            return .record(.queued(.apart()), dueAt: moment.now, error: error?.userFacing)
+        // The URL may be on the server by now.
+        case (.parked(.rejected), let error?) where task.entry.kind == .capture && error.saysNothingOfTheURL:
+            return .locate(error, mayBeForeign: true)
+        case (.queued, _), (.parked, _): break
+        }
+        return .record(outcome, error: error?.userFacing)
     }
 
     /// The server does not have it.
     private mutating func again(
         _ reason: WriteOutcome.Queued, _ error: APIError?, _ task: OutboxTask, _ moment: Moment
-    ) -> Step {
-        // Nothing was sent, or nothing was taken: this costs the entry no attempt.
-        let unsent = Action.record(.queued(reason), dueAt: moment.now, error: error?.userFacing)
+    ) -> Action {
         let failure = error.map(SyncFailure.init)
         switch reason {
         case .notApplied(let asked):
-            guard let failure else { return answered(resend(task, moment)) }
-            let slower = slowDown(task.entry.kind, after: failure, moment)
-            return Step(retryOrPark(task, failure.error, after: asked, moment), slower)
-        case .stopped(let isReplacedLogin):
-            return Step(.record(.queued(reason), dueAt: moment.now), isReplacedLogin ? replacedLogin(moment) : [])
-        case .unreachable, .needsLogin: return Step(unsent, failure.map { pause(after: $0, moment) } ?? [])
-        case .refused:
-            if gate.isRefusedAgain(task.entry.id) {
-                return Step(.record(.parked(.refusedAlone), error: error?.userFacing))
+            guard let failure else {
+                gate.noteAnswer()
+                return resend(task, moment)
             }
-            return Step(unsent, failure.map { leaveAlone(task.entry.id, $0, moment) } ?? [])
+            gate.noteFailure(of: task.entry.kind, failure, moment)
+            return retryOrPark(task, failure.error, after: asked, moment)
+        case .stopped(let isReplacedLogin):
+            if isReplacedLogin { gate.noteReplacedLogin(moment) }
+            return .record(.queued(reason), dueAt: moment.now)
+        case .unreachable, .needsLogin: if let failure { gate.pause(after: failure, moment) }
+        case .refused where gate.isRefusedAgain(task.entry.id):
+            return .record(.parked(.refusedAlone), error: error?.userFacing)
+        case .refused: if let failure { gate.leaveAlone(task.entry.id, failure, moment) }
         case .slowDown(let wait):
             gate.keepPace(of: task.entry.kind, after: wait, moment)
-            return answered(unsent)
-        case .apart: return answered(unsent)
-        case .settling(let end): return answered(.record(.queued(reason), dueAt: end))
-        case .behindDeletion, .lookupFailed: return Step(retry(task, .queued(reason), moment))
+            gate.noteAnswer()
+        case .apart, .settling: gate.noteAnswer()
+        case .behindDeletion, .lookupFailed: return retry(task, .queued(reason), nil, moment)
         }
-    }
-
-    private mutating func answered(_ action: Action) -> Step {
-        gate.noteAnswer()
-        return Step(action, [.answered])
+        // Nothing was sent, or nothing was taken: this costs the entry no attempt.
+        return .record(.queued(reason), dueAt: moment.now, error: error?.userFacing)
     }
 
     /// The server has this URL, or something in front of it refuses the URL.
@@ -175,11 +136,9 @@ struct OutboxMachine: Sendable {
     ) -> Action {
         let isRefusal = WriteOutcome(error, kind: task.entry.kind) == .parked(.rejected)
         switch whereabouts {
-        case .toBeDeleted(let deletion): return retry(task, .queued(.behindDeletion(deletion)), moment)
-        case .was(let delivery):
-            if !isRefusal { gate.noteAccepted(task.entry.kind) }
-            return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
-        case .ours(let delivery):
+        case .toBeDeleted(let deletion): return retry(task, .queued(.behindDeletion(deletion)), nil, moment)
+        case .was(let delivery) where isRefusal: return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
+        case .was(let delivery), .ours(let delivery):
             gate.noteAccepted(task.entry.kind)
             return .record(.delivered(delivery, remark: OutboxEntry.wasThere))
         case _ where isRefusal: return .record(.parked(.rejected), error: error.userFacing)
@@ -191,36 +150,38 @@ struct OutboxMachine: Sendable {
     }
 
     /// A lookup that failed counts against the entry, so that each lookup waits longer and others have their turn.
-    private mutating func lookupFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> Step {
-        guard failure.verdict != .cancelled else { return Step(nil) }
-        if failure.origin == .session { return Step(nil, [.unproven] + replacedLogin(moment)) }
+    private mutating func lookupFailed(_ failure: SyncFailure, _ task: OutboxTask, _ moment: Moment) -> Action? {
+        if failure.verdict == .cancelled { return nil }
+        let isUnknown = task.entry.state == .unknown
+        if failure.origin == .session {
+            gate.notes.append(.unproven)
+            gate.noteReplacedLogin(moment)
+            return nil
+        }
         // Something may refuse this one question. The next entry shows whether it is the login.
         if failure.isRefusal {
-            let unsent = Action.record(.queued(.refused), dueAt: moment.now, error: failure.error)
-            return Step(task.entry.state == .queued ? unsent : nil, leaveAlone(task.entry.id, failure, moment))
+            gate.leaveAlone(task.entry.id, failure, moment)
+            return isUnknown ? nil : .record(.queued(.refused), dueAt: moment.now, error: failure.error)
         }
         // The server's wait holds for all.
         let isLimit = failure.error.code == .rateLimited
-        let holdsAll = failure.isOfTheWay || failure.origin == .database || isLimit
-        let pausing = holdsAll ? pause(after: failure, moment) : []
-        guard failure.isOfTheEntry else { return Step(nil, pausing) }
+        if failure.isOfTheWay || failure.origin == .database || isLimit { gate.pause(after: failure, moment) }
+        guard failure.isOfTheEntry else { return nil }
         gate.slowDown(task.entry.kind, moment)
-        let isUnknown = task.entry.state == .unknown
         if task.isTooOld {
             let age = WriteOutcome.parked(isUnknown ? .undecidable : .tooOld)
-            return Step(.record(.parked(.lookupFailed), error: age.error), pausing)
+            return .record(.parked(.lookupFailed), error: age.error)
         }
         if !isUnknown, task.manual != nil, !isLimit {
-            return Step(.record(.parked(.lookupFailed), error: failure.error), pausing)
+            return .record(.parked(.lookupFailed), error: failure.error)
         }
-        let failures = 1 + (isUnknown ? task.failedLookups : task.failures)
-        let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
         // After "already exists", the error says what is asked for.
         let error = isUnknown && task.isOfExistingURL ? task.lastError ?? failure.error : failure.error
-        let outcome: WriteOutcome =
-            isUnknown
-            ? .unknown(.lookupFailed(failures, undecidedSince: task.undecidedSince)) : .queued(.lookupFailed)
-        return Step(.record(outcome, dueAt: moment.now.advanced(by: wait), error: error), pausing)
+        guard isUnknown else { return retry(task, .queued(.lookupFailed), error, after: failure.retryAfter, moment) }
+        let failures = task.failedLookups + 1
+        let wait = WriteBackoff.afterFailure(failures: failures, after: failure.retryAfter, draw: moment.draw)
+        let outcome = WriteOutcome.unknown(.lookupFailed(failures, undecidedSince: task.undecidedSince))
+        return .record(outcome, dueAt: moment.now.advanced(by: wait), error: error)
     }
 
     // MARK: The next attempt
@@ -236,53 +197,31 @@ struct OutboxMachine: Sendable {
     private func retryOrPark(
         _ task: OutboxTask, _ error: UserFacingError, after asked: Duration?, _ moment: Moment
     ) -> Action {
-        guard let wait = WriteBackoff.wait(of: task, after: error, asked: asked, moment) else {
-            return task.isTooOld ? .record(.parked(.tooOld)) : .record(.parked(.failing), error: error)
+        let (entry, steps) = (task.entry, WriteBackoff.serverErrorSteps)
+        if task.isTooOld { return .record(.parked(.tooOld)) }
+        if task.manual != nil { return .record(.parked(.failing), error: error) }
+        guard error.code == .serverError, !entry.kind.isCreation else {
+            return retry(task, .queued(.notApplied()), error, after: asked, moment)
         }
-        return .record(.queued(.notApplied()), dueAt: moment.now.advanced(by: wait), error: error)
+        var step = steps[min(task.failures, steps.count - 1)] * (1 + 0.1 * moment.draw)
+        // A title that the server replaced is tried now and then, for as long as the server fails at edits.
+        if entry.follows == nil, entry.kind != .edit || task.failures >= steps.count {
+            // Failures of other kinds count too: it is given up after eight sends over a day, whatever else has failed.
+            let isOld = moment.now.duration(since: entry.acceptedAt) >= .seconds(86_400)
+            if isOld, entry.attempts > steps.count { return .record(.parked(.failing), error: error) }
+            // No release fails at every deletion, and one that is sent again does no harm: at least every ten minutes, for a day.
+            if entry.kind == .delete { step = min(step, .seconds(600)) }
+        }
+        return .record(.queued(.notApplied()), dueAt: moment.now.advanced(by: step), error: error)
     }
 
     /// After the wait of one failure more.
     private func retry(
-        _ task: OutboxTask, _ outcome: WriteOutcome = .queued(.notApplied()), error: UserFacingError? = nil,
+        _ task: OutboxTask, _ outcome: WriteOutcome, _ error: UserFacingError?, after asked: Duration? = nil,
         _ moment: Moment
     ) -> Action {
-        let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: nil, draw: moment.draw)
+        let wait = WriteBackoff.afterFailure(failures: task.failures + 1, after: asked, draw: moment.draw)
         return .record(outcome, dueAt: moment.now.advanced(by: wait), error: error)
-    }
-
-    // MARK: The server
-
-    /// Leaves the server alone for a while.
-    mutating func pause(after failure: SyncFailure, _ moment: Moment) -> [Note] {
-        guard let wait = gate.pause(after: failure, moment) else { return [] }
-        return [
-            .failed(failure), .log("the outbox waits \((wait.wholeMilliseconds + 999) / 1_000) s: \(failure.inWords)"),
-        ]
-    }
-
-    private mutating func pauseIfOfTheWay(_ failure: SyncFailure, _ moment: Moment) -> [Note] {
-        failure.isOfTheWay ? pause(after: failure, moment) : []
-    }
-
-    private mutating func slowDown(
-        _ kind: OutboxEntry.Kind, after failure: SyncFailure, _ moment: Moment
-    ) -> [Note] {
-        if failure.concernsEverything { return pause(after: failure, moment) }
-        gate.slowDown(kind, moment)
-        return [.failed(failure)]
-    }
-
-    private mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: Moment) -> [Note] {
-        gate.leaveAlone(entry, moment)
-        return [.log("#\(entry) was refused, and others are tried: \(failure.inWords)")]
-    }
-
-    /// The login was replaced between its proof and the write.
-    private mutating func replacedLogin(_ moment: Moment) -> [Note] {
-        guard gate.noteReplacedLogin() else { return [] }
-        let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
-        return pause(after: SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
     }
 }
 
@@ -318,7 +257,7 @@ extension SyncFailure {
     /// What the server asks to wait.
     var retryAfter: Duration? { if case .retry(let wait) = verdict { wait } else { nil } }
 
-    fileprivate var inWords: Advice { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
+    var inWords: Advice { "\(endpoint): \(logText) [\(error.code.rawValue)]" }
 }
 
 extension OutboxEntry {
@@ -332,15 +271,23 @@ extension OutboxEntry {
 extension WriteOutcome {
     /// What a failed request says of the write that it carried.
     init(_ error: APIError, kind: OutboxEntry.Kind) {
+        // It was not sent, because the login could not be renewed: the entry itself has not failed.
+        let isUnrenewed = error.origin == .renewal
         self =
             switch error.kind {
-            case _ where error.origin == .renewal: .queued(Self.unrenewed(error))
+            case .unauthorized where isUnrenewed, .forbidden where isUnrenewed, .loginExpired, .loginFailed:
+                .queued(.needsLogin)
             case .unauthorized, .forbidden: .queued(.refused)
-            case .loginExpired, .loginFailed: .queued(.needsLogin)
             case .rateLimitExceeded(let wait): .queued(.slowDown(wait))
+            case .networkError(.cancelled) where isUnrenewed, .sessionEnded where isUnrenewed:
+                .queued(.stopped(isReplacedLogin: true))
+            case _ where isUnrenewed: .queued(.unreachable)
             case .conflict: .parked(.rejected)
             case .invalidInput: kind == .capture && error.saysURLExists ? .unknown(.alreadyThere()) : .parked(.rejected)
-            case .notFound: Self.notFound(error, kind)
+            // Only the item's own 404 says something about the item. A proxy's 404 does not.
+            case .notFound where error.isItemNotFound && kind == .delete:
+                .delivered(Delivery(), remark: Deletion.wasGone)
+            case .notFound: error.isItemNotFound && kind == .edit ? .parked(.itemGone) : .queued(.notApplied())
             case .serverError: .unknown(.maybeApplied)
             // 502 and 504 are a proxy's words about a request that it has passed on. PRSNL itself says 503 before it acts.
             case .serviceUnavailable(_, let wait):
@@ -355,27 +302,5 @@ extension WriteOutcome {
             case .decodingError: .unknown(.maybeApplied)
             case .unknown(let status, _): status >= 500 ? .unknown(.maybeApplied) : .queued(.notApplied())
             }
-    }
-
-    /// The write was not sent, because the login could not be renewed: the entry itself has not failed.
-    private static func unrenewed(_ error: APIError) -> WriteOutcome.Queued {
-        switch error.kind {
-        case .unauthorized, .loginExpired, .loginFailed, .forbidden: .needsLogin
-        case .rateLimitExceeded(let wait): .slowDown(wait)
-        case .networkError(.cancelled), .sessionEnded: .stopped(isReplacedLogin: true)
-        case .networkError, .serviceUnavailable, .serverError, .decodingError, .notFound, .invalidInput, .conflict,
-            .unknown:
-            .unreachable
-        }
-    }
-
-    /// Only the item's own 404 says something about the item. A proxy's 404 does not.
-    private static func notFound(_ error: APIError, _ kind: OutboxEntry.Kind) -> WriteOutcome {
-        guard error.isItemNotFound else { return .queued(.notApplied()) }
-        return switch kind {
-        case .delete: .delivered(WriteOutcome.Delivery(), remark: Deletion.wasGone)
-        case .edit: .parked(.itemGone)
-        case .capture, .note: .queued(.notApplied())
-        }
     }
 }

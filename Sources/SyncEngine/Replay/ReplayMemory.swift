@@ -21,6 +21,12 @@ struct ReplayMemory {
     var spread = 0
     /// Pulls wait until what could be sent after a return was sent.
     var isAwaited = false
+
+    /// A proof of the account is believed for five minutes: a login that expires in between is refused by writes, not taken for
+    /// another's.
+    func provenSession(at uptime: Duration) -> ClientSession? {
+        proof.flatMap { $0.session.isCurrent && uptime - $0.at < .seconds(300) ? $0.session : nil }
+    }
 }
 
 /// The time during which the server could be reached, as far as it was counted (uptime).
@@ -49,21 +55,14 @@ struct ReachableTime: Sendable {
     }
 }
 
-/// The newest of many ids.
+/// The newest of many ids, some thousands.
 struct RecentIDs: Sendable {
-    private var ids: Set<ByteText> = []
-    private var order: [ByteText] = []
+    private var newer: Set<ByteText> = []
+    private var older: Set<ByteText> = []
 
-    /// Of more, the oldest half is forgotten.
-    static let most = 4_096
-
-    func contains(_ id: String) -> Bool { ids.contains(ByteText(id)) }
-
-    mutating func insert(_ id: String) {
-        guard ids.insert(ByteText(id)).inserted else { return }
-        order.append(ByteText(id))
-        guard order.count > Self.most else { return }
-        ids.subtract(order.prefix(Self.most / 2))
-        order.removeFirst(Self.most / 2)
+    /// - Returns: False for one that is there already.
+    mutating func insert(_ id: String) -> Bool {
+        if newer.count == 2_048 { (older, newer) = (newer, []) }
+        return !older.contains(ByteText(id)) && newer.insert(ByteText(id)).inserted
     }
 }

@@ -26,8 +26,7 @@ extension Replayer {
     func endHindrance() async {
         await SyncFailure.logged(
             log, "an error that is over stands in the list", at: .debug,
-            try await store.endErrors(at: Store.outboxEndpoint)
-        )
+            try await store.endErrors(at: Store.outboxEndpoint))
     }
 
     /// Why nothing is sent, where something other than the network is the reason.
@@ -54,7 +53,7 @@ extension Replayer {
     }
 
     /// When refused entries have their turn again.
-    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusals.ends }.compactMapValues(timestamp) }
+    var refusedUntil: [Int64: Timestamp] { gate.withLock { $0.refusedUntil }.compactMapValues(timestamp) }
 
     /// `nil` where that is over.
     private func timestamp(_ uptime: Duration) -> Timestamp? {

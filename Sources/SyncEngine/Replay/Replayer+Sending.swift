@@ -5,138 +5,118 @@ import Store
 
 // One entry at a time: ask what has to be known, send, and write down what the machine makes of the answer.
 extension Replayer {
-    func handle(
-        _ task: OutboxTask, _ dialect: Dialect, _ session: ClientSession, _ memory: inout ReplayMemory
-    ) async {
-        let lookup = OutboxLookup(
-            store: store, client: client, session: session, identity: identity, time: time, dialect: dialect)
-        let attempt = OutboxAttempt(.lookup, startedAt: time.now())
+    func handle(_ task: OutboxTask, _ lookup: OutboxLookup, _ memory: inout ReplayMemory) async {
+        var attempt = OutboxAttempt(.lookup, startedAt: time.now())
+        let event: OutboxMachine.Event
         do {
-            if task.entry.state == .unknown {
-                let outcome = try await lookup.conclude(task, interval: shared.settings.lookupInterval)
-                await record(.lookedUp(outcome), task, attempt, lookup, &memory)
-            } else {
-                try await prepare(task, attempt, lookup, &memory)
-            }
+            guard let outcome = try await lookUp(task, lookup, &memory) else { return }
+            event = .lookedUp(outcome)
         } catch {
             let failure = SyncFailure(error)
             if failure.origin == .database { await noteRefusal(by: failure.error) }
-            var attempt = attempt
             attempt.errorCode = failure.error.code.rawValue
-            await record(.lookupFailed(failure), task, attempt, lookup, &memory)
+            event = .lookupFailed(failure)
+        }
+        if let record = await decide(Answer(task: task, attempt: attempt, event: event), lookup, &memory) {
+            await self.record([record], &memory)
         }
     }
 
-    /// Asks what must be known before the first byte, and sends it where that does not settle it.
-    private func prepare(
-        _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
-    ) async throws {
+    /// Asks what became of a write, or what must be known before its first byte. Sends it where that does not settle it.
+    ///
+    /// - Returns: `nil` where it was sent, or waits on.
+    private func lookUp(
+        _ task: OutboxTask, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
+    ) async throws -> WriteOutcome? {
+        var task = task
+        var evidence: SendEvidence?
         switch task.entry.payload {
-        case .delete: try await send(task, nil, lookup, &memory)
+        case _ where task.entry.state == .unknown:
+            return try await lookup.conclude(task)
+        case .delete: break
         case .create(let item):
             // The cursor dialect can be asked for a URL afterwards.
-            let needsNone = item.url != nil && lookup.dialect == .cursor
-            try await send(task, needsNone ? nil : try await lookup.evidence(), lookup, &memory)
-        case .edit(let edit) where edit.isEmpty:
-            // What was asked for was asked for anew since, and that is delivered.
-            await record(.lookedUp(.delivered(WriteOutcome.Delivery())), task, attempt, lookup, &memory)
+            if item.url == nil || lookup.dialect != .cursor { evidence = try await lookup.evidence() }
+        // What was asked for was asked for anew since, and that is delivered.
+        case .edit(let edit) where edit.isEmpty: return .delivered(WriteOutcome.Delivery())
         case .edit(let edit):
-            if try await store.awaitsOn(task.entry, now: time.now()) { return }
+            if try await store.awaitsOn(task.entry, now: time.now()) { return nil }
             let (outcome, edit, theirs) = try await lookup.compare(edit, task)
-            if case .queued = outcome {
-                var task = task
-                task.entry.payload = .edit(edit)
-                // An answer that shows the same again has not taken the edit.
-                task.entry.base = theirs
-                return try await send(task, nil, lookup, &memory)
-            }
-            await record(.lookedUp(outcome), task, attempt, lookup, &memory)
+            guard case .queued = outcome else { return outcome }
+            task.entry.payload = .edit(edit)
+            // An answer that shows the same again has not taken the edit.
+            task.entry.base = theirs
         }
+        guard try await store.beginSending(task, evidence: evidence, now: time.now()) else { return nil }
+        task.entry.state = .sending
+        task.entry.attempts += 1
+        task.evidence = evidence
+        await sendInTurn(from: task, lookup, &memory)
+        return nil
     }
 
     // MARK: Deciding
 
-    private func record(
-        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup,
-        _ memory: inout ReplayMemory
-    ) async {
-        guard let record = await decide(event, task, attempt, lookup, &memory) else { return }
-        _ = await self.record([record], &memory)
+    /// What became of one question or request.
+    private struct Answer: Sendable {
+        var task: OutboxTask
+        var attempt: OutboxAttempt
+        var event: OutboxMachine.Event
+
+        var isFailure: Bool { if case .failed = event { true } else { false } }
+
+        mutating func fail(_ error: APIError) {
+            event = .failed(error)
+            (attempt.errorCode, attempt.status) = (error.code.rawValue, error.status)
+            attempt.requestID = error.requestID
+        }
     }
 
     /// Tells the machine what happened to an entry, and carries out what it decides.
     ///
     /// - Returns: What has to be written into the file; `nil` where the entry stays as it is.
-    private func decide(
-        _ event: OutboxMachine.Event, _ task: OutboxTask, _ attempt: OutboxAttempt, _ lookup: OutboxLookup,
-        _ memory: inout ReplayMemory
-    ) async -> WriteRecord? {
-        var event = event
+    private func decide(_ answer: Answer, _ lookup: OutboxLookup, _ memory: inout ReplayMemory) async -> WriteRecord? {
+        let task = answer.task
+        var event = answer.event
         while true {
-            let step = memory.machine.handle(event, of: task, moment)
-            for note in step.notes { take(note, &memory) }
-            switch step.action {
-            case .locate(let error, let mayBeForeign)?:
-                event = await locate(task.entry, error, exists: !mayBeForeign, lookup)
-            case .prove(let error)?: event = await prove(error, lookup)
-            case .record(var outcome, var dueAt, let error)?:
-                if outcome.state == .delivered, let end = await lateEnd(task) {
-                    (outcome, dueAt) = (.queued(.settling(until: end)), end)
+            let action = memory.machine.handle(event, of: task, moment)
+            takeNotes(&memory)
+            guard let action else { return nil }
+            do {
+                switch action {
+                case .locate(let error, let mayBeForeign):
+                    event = .located(try await lookup.whereIs(task.entry, exists: !mayBeForeign), error)
+                case .prove(let error):
+                    try await lookup.prove()
+                    event = .proven(error)
+                case .record(var outcome, var dueAt, let error):
+                    if outcome.state == .delivered, let end = await lateEnd(task, lookup.interval) {
+                        (outcome, dueAt) = (.queued(.settling(until: end)), end)
+                    }
+                    if task.entry.state != .queued, outcome.state == .delivered, memory.unseenSince == nil {
+                        memory.unseenSince = time.uptime()
+                    }
+                    return WriteRecord(task, outcome: outcome, dueAt: dueAt, attempt: answer.attempt, error: error)
                 }
-                if task.entry.state != .queued, outcome.state == .delivered, memory.unseenSince == nil {
-                    memory.unseenSince = time.uptime()
-                }
-                var attempt = attempt
-                attempt.endedAt = attempt.endedAt ?? time.now()
-                return WriteRecord(task, outcome: outcome, dueAt: dueAt, attempt: attempt, error: error)
-            case nil: return nil
+            } catch {
+                event = .unanswered(action, SyncFailure(error))
             }
         }
     }
 
     /// Until when an earlier edit of the item may still be applied over this one.
-    private func lateEnd(_ task: OutboxTask) async -> Timestamp? {
+    private func lateEnd(_ task: OutboxTask, _ interval: Duration) async -> Timestamp? {
         guard task.entry.kind == .edit else { return nil }
         do {
-            return try await store.lateEnd(of: task, interval: shared.settings.lookupInterval, now: time.now())
+            return try await store.lateEnd(of: task, interval: interval, now: time.now())
         } catch {
             // Then it is compared once more.
             log(.warning, .store, "#\(task.entry.id): its earlier requests could not be read: \(error.message)")
-            return time.now().advanced(by: shared.settings.lookupInterval)
-        }
-    }
-
-    private func locate(
-        _ entry: OutboxEntry, _ error: APIError, exists: Bool, _ lookup: OutboxLookup
-    ) async -> OutboxMachine.Event {
-        do throws(SyncFailure) {
-            return .located(try await lookup.whereIs(entry, exists: exists), error)
-        } catch {
-            return .locationFailed(error)
-        }
-    }
-
-    private func prove(_ error: APIError, _ lookup: OutboxLookup) async -> OutboxMachine.Event {
-        do throws(SyncFailure) {
-            try await lookup.prove()
-            return .proven(error)
-        } catch {
-            return .proofFailed(error)
+            return time.now().advanced(by: interval)
         }
     }
 
     // MARK: Sending
-
-    private func send(
-        _ task: OutboxTask, _ evidence: SendEvidence?, _ lookup: OutboxLookup, _ memory: inout ReplayMemory
-    ) async throws {
-        guard try await store.beginSending(task, evidence: evidence, now: time.now()) else { return }
-        var begun = task
-        begun.entry.state = .sending
-        begun.entry.attempts += 1
-        begun.evidence = evidence
-        await sendInTurn(from: begun, lookup, &memory)
-    }
 
     /// Sends an entry that is `sending` in the file, and those after it that need nothing asked before.
     ///
@@ -147,26 +127,25 @@ extension Replayer {
         var answered: [WriteRecord] = []
         while !batch.isEmpty {
             let tasks = batch
-            memory.machine.gate.noteSending(tasks.map(\.entry.kind), at: time.uptime())
+            memory.machine.gate.hindrance = nil
+            for task in tasks where task.entry.kind.isCreation { memory.machine.gate.pace.noteSent(at: time.uptime()) }
             async let answers = answers(to: tasks, lookup)
-            batch = await takeUp(after: answered, lookup.dialect, &memory)
+            batch = await record(answered, thenSending: readyKinds(lookup.dialect, memory), &memory)
             answered = []
-            let arrived = await checked(await answers)
+            let arrived = await checked(await answers, lookup.dialect)
             let unsent = tasks.dropFirst(arrived.count)
-            for (number, answer) in arrived.enumerated() {
-                if case .failed = answer.event, number == arrived.count - 1 {
-                    memory.machine.gate.noteUnsent(unsent.map(\.entry.kind))
-                    // What was delivered is written before anything more is asked.
-                    if !answered.isEmpty { _ = await record(answered, &memory) }
-                    let failed = await decide(answer.event, answer.task, answer.attempt, lookup, &memory)
-                    _ = await record((failed.map { [$0] } ?? []) + (unsent + batch).map(returned), &memory)
-                    return
+            let isStopped = arrived.last?.isFailure ?? true || !unsent.isEmpty
+            memory.machine.gate.pace.noteUnsent(unsent.count { $0.entry.kind.isCreation })
+            for answer in arrived {
+                // What was delivered is written before anything more is asked.
+                if answer.isFailure, !answered.isEmpty {
+                    await record(answered, &memory)
+                    answered = []
                 }
-                let record = await decide(answer.event, answer.task, answer.attempt, lookup, &memory)
-                if let record { answered.append(record) }
+                if let record = await decide(answer, lookup, &memory) { answered.append(record) }
             }
-            if Task.isCancelled || !unsent.isEmpty {
-                _ = await record(answered + (unsent + batch).map(returned), &memory)
+            if isStopped || Task.isCancelled {
+                await record(answered + (unsent + batch).map(returned), &memory)
                 return
             }
             if batch.isEmpty {
@@ -174,30 +153,6 @@ extension Replayer {
                 answered = []
             }
         }
-    }
-
-    /// So many are `sending` in the file at most, besides those under way: what a kill leaves to be looked up.
-    private static let batchSize = 4
-
-    /// Writes what the last entries brought, and begins the next ones.
-    private func takeUp(
-        after answered: [WriteRecord], _ dialect: Dialect, _ memory: inout ReplayMemory
-    ) async -> [OutboxTask] {
-        let unprepared = readyKinds(dialect, memory)
-        if !answered.isEmpty { return await record(answered, thenSending: unprepared, &memory) }
-        do {
-            return try await store.beginNext(
-                now: time.now(), of: memory.machine.gate.sendable(at: time.uptime()), unprepared: unprepared,
-                excluding: memory.machine.gate.refusals.leftAlone(at: time.uptime()), most: batch(memory))
-        } catch {
-            // Its turn comes again; what must not be lost is not in it.
-            log(.warning, .store, "the next entry could not be begun: \(error.message)")
-            return []
-        }
-    }
-
-    func batch(_ memory: ReplayMemory) -> Int {
-        min(Self.batchSize, max(1, memory.machine.gate.pace.room(at: time.uptime())))
     }
 
     /// It was begun, and then nothing of it was sent.
@@ -209,84 +164,69 @@ extension Replayer {
     /// Entries that need nothing asked before they are sent, and that may be sent now: taken up with the move of the one
     /// before, so that an entry costs one fsync and not two.
     private func readyKinds(_ dialect: Dialect, _ memory: ReplayMemory) -> Set<OutboxEntry.Kind> {
-        guard !Task.isCancelled, let proof = memory.proof, proof.session.isCurrent,
-            time.uptime() - proof.at < Self.proofLife
-        else { return [] }
-        let sendable = memory.machine.gate.sendable(at: time.uptime())
-        return sendable.intersection(dialect == .cursor ? [.capture, .delete] : [.delete])
-    }
-
-    /// What became of one request.
-    private struct Answer: Sendable {
-        var task: OutboxTask
-        var attempt: OutboxAttempt
-        var event: OutboxMachine.Event
+        let uptime = time.uptime()
+        guard !Task.isCancelled, memory.provenSession(at: uptime) != nil else { return [] }
+        return memory.machine.gate.sendable(at: uptime).intersection(
+            dialect == .cursor ? [.capture, .delete] : [.delete])
     }
 
     /// Sends one after another, up to the first that fails.
     private func answers(to tasks: [OutboxTask], _ lookup: OutboxLookup) async -> [Answer] {
         var answers: [Answer] = []
-        for task in tasks where answers.isEmpty || !Task.isCancelled {
-            var attempt = OutboxAttempt(.send, startedAt: time.now())
+        for task in tasks where answers.isEmpty || !Task.isCancelled && answers.last?.isFailure == false {
+            let attempt = OutboxAttempt(.send, startedAt: time.now())
+            var answer = Answer(task: task, attempt: attempt, event: .accepted(WriteOutcome.Delivery()))
             do throws(APIError) {
                 let (delivery, requestID) = try await request(task, lookup)
-                attempt.endedAt = time.now()
-                attempt.requestID = requestID
-                answers.append(Answer(task: task, attempt: attempt, event: .accepted(delivery)))
+                (answer.event, answer.attempt.requestID) = (.accepted(delivery), requestID)
             } catch {
-                attempt.endedAt = time.now()
-                attempt.errorCode = error.code.rawValue
-                attempt.status = error.status
-                attempt.requestID = error.requestID
-                answers.append(Answer(task: task, attempt: attempt, event: .failed(error)))
-                break
+                answer.fail(error)
             }
+            answer.attempt.endedAt = time.now()
+            answers.append(answer)
         }
         return answers
     }
 
-    /// An answer that names an item which the copy had before the send says nothing of what was sent. Asked only now, because
-    /// the store writes down the answers before these while requests are under way.
-    private func checked(_ answers: [Answer]) async -> [Answer] {
+    /// An answer that was given to another request, or names an item that was there before, says nothing of what was sent: the
+    /// server is asked what it has. Checked only now, because the store writes down the answers before these while requests are
+    /// under way.
+    private func checked(_ answers: [Answer], _ dialect: Dialect) async -> [Answer] {
         var checked = answers
-        for (index, answer) in answers.enumerated() where answer.task.entry.kind.isCreation {
-            guard case .accepted(let delivery) = answer.event, let id = delivery.serverID else { continue }
+        for (index, answer) in answers.enumerated() {
+            let entry = answer.task.entry
+            guard case .accepted(let delivery) = answer.event, let id = delivery.serverID,
+                case .create(let item) = entry.payload
+            else { continue }
+            let search = CreationSearch(item: item, evidence: answer.task.evidence, dialect: dialect)
+            var flaw = "it names an item that was there before"
             do {
-                guard try await !store.knownIDs(among: [id], before: answer.task.entry.id).isEmpty else { continue }
+                let isKnown = try await !store.knownIDs(among: [id], before: entry.id).isEmpty || search.knows(id)
+                if let shown = delivery.item, !search.isShown(by: shown) {
+                    flaw = "it shows another item"
+                } else if !isKnown, made.withLock({ $0.insert(id) }) {
+                    continue
+                }
             } catch {
                 // It is looked up, as if it were known.
-                log(.warning, .store, "#\(answer.task.entry.id): its answer could not be checked: \(error.message)")
+                log(.warning, .store, "#\(entry.id): its answer could not be checked: \(error.message)")
             }
-            checked[index].event = .failed(untrue(Self.namesAnother, answer.task.entry, answer.attempt.requestID))
+            checked[index].fail(
+                APIError(
+                    kind: .decodingError(.unexpectedShape(flaw)), endpoint: "the write of a \(entry.kind.rawValue)",
+                    status: 200, requestID: answer.attempt.requestID ?? "none", mayHaveReachedServer: true))
         }
         return checked
     }
 
-    private static let namesAnother = "it names an item that was there before"
-
     private func request(
         _ task: OutboxTask, _ lookup: OutboxLookup
     ) async throws(APIError) -> (WriteOutcome.Delivery, requestID: String?) {
-        let (dialect, session) = (lookup.dialect, lookup.session)
-        let entry = task.entry
-        var delivery = WriteOutcome.Delivery()
+        let (dialect, session, entry) = (lookup.dialect, lookup.session, task.entry)
         switch entry.payload {
         case .create(let item):
             let created = try await session.create(item, dialect: dialect, key: entry.idempotencyKey)
-            // An answer that was given to another request says nothing of this one.
-            let wasThere = task.evidence?.knownIDs.contains { ByteText($0) == ByteText(created.id) } ?? false
-            if wasThere || made.withLock({ $0.contains(created.id) }) {
-                throw untrue(Self.namesAnother, entry, created.requestID)
-            }
-            if let shown = created.item,
-                !CreationSearch(item: item, evidence: task.evidence, dialect: dialect).isShown(by: shown)
-            {
-                throw untrue("it shows another item", entry, created.requestID)
-            }
-            made.withLock { $0.insert(created.id) }
-            delivery.serverID = created.id
-            delivery.item = created.item
-            return (delivery, created.requestID)
+            return (WriteOutcome.Delivery(serverID: created.id, item: created.item), created.requestID)
         case .edit(let edit):
             let item = try await session.update(entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey)
             let theirs = ItemEdit(item, expecting: [edit.summary, entry.base?.summary])
@@ -296,18 +236,10 @@ extension Replayer {
                     kind: .serverError(message: "it answers that the edit was done, and shows the item as it was"),
                     endpoint: "the edit of an item", status: 200, requestID: "none", mayHaveReachedServer: true)
             }
-            delivery.fields = theirs.fields(of: edit)
-            delivery.updatedAt = item.updatedAt
+            return (WriteOutcome.Delivery(fields: edit.sameFields(of: theirs), updatedAt: item.updatedAt), nil)
         case .delete:
             try await session.delete(entry.itemID, dialect: dialect, key: entry.idempotencyKey)
+            return (WriteOutcome.Delivery(), nil)
         }
-        return (delivery, nil)
-    }
-
-    /// A 2xx that cannot be the answer to this write: the server is asked what it has.
-    private func untrue(_ what: String, _ entry: OutboxEntry, _ requestID: String?) -> APIError {
-        APIError(
-            kind: .decodingError(.unexpectedShape(what)), endpoint: "the write of a \(entry.kind.rawValue)",
-            status: 200, requestID: requestID ?? "none", mayHaveReachedServer: true)
     }
 }

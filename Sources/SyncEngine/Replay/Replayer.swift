@@ -11,8 +11,8 @@ import Synchronization
 /// here is only how the server behaves at the moment.
 final class Replayer: Sendable {
     let store: Store
-    let client: PRSNLClient
     let identity: Identity
+    var client: PRSNLClient { identity.client }
     let time: TimeSource
     let random: SeededGenerator
     let network: NetMonitor
@@ -32,24 +32,14 @@ final class Replayer: Sendable {
     let gate = Mutex(SendGate())
 
     init(
-        store: Store, client: PRSNLClient, identity: Identity, network: NetMonitor, shared: EngineSharedState,
-        inbox: EngineInbox, time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
+        store: Store, identity: Identity, network: NetMonitor, shared: EngineSharedState, inbox: EngineInbox,
+        time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
     ) {
-        self.store = store
-        self.client = client
-        self.identity = identity
-        self.time = time
-        self.random = random
-        self.network = network
-        self.log = log
-        self.shared = shared
-        self.inbox = inbox
+        (self.store, self.identity, self.network, self.shared) = (store, identity, network, shared)
+        (self.inbox, self.time, self.random, self.log) = (inbox, time, random, log)
         reachable = Mutex(ReachableTime(from: time.uptime()))
     }
 
-    /// A proof of the account is believed for this long: a login that expires in between is refused by writes, not
-    /// taken for another's.
-    static let proofLife: Duration = .seconds(300)
     /// While much is delivered, pulls look for it this often.
     private static let betweenHeads: Duration = .seconds(30)
     /// What many writes have left in SQLite's cache is not kept through a pause longer than this.
@@ -57,6 +47,8 @@ final class Replayer: Sendable {
     /// All clients come back together with their server: the first sends are spread, by this much each at most.
     private static let spreadSends = 16
     private static let longestSpread: Duration = .milliseconds(50)
+    /// So many are `sending` in the file at most, besides those under way: what a kill leaves to be looked up.
+    private static let batchSize = 4
 
     // MARK: Running
 
@@ -74,14 +66,8 @@ final class Replayer: Sendable {
             shared.isSending = wait == nil
             guard var wait else { continue }
             if let due = memory.urgesAgainAt { wait = min(wait, max(.zero, due - time.uptime())) }
-            if memory.isAwaited {
-                memory.isAwaited = false
-                inbox.post(.outboxSent)
-            }
-            if memory.unseenSince != nil {
-                memory.unseenSince = nil
-                inbox.post(.delivered)
-            }
+            if exchange(&memory.isAwaited, with: false) { inbox.post(.outboxSent) }
+            if exchange(&memory.unseenSince, with: nil) != nil { inbox.post(.delivered) }
             if wait > Self.longPause { await store.releaseMemory() }
             reachable.withLock { $0.wakesAt = time.uptime() + wait }
             heartbeat.rest(atMost: wait)
@@ -114,24 +100,21 @@ final class Replayer: Sendable {
             memory.isAwaited = true
         case .recovered:
             // The server answers again what it has failed at.
-            memory.machine.gate.noteRecovery()
+            memory.machine.gate.slowedUntil = [:]
             await SyncFailure.logged(
                 log, "failed writes could not be made due", try await store.hastenFailed(now: time.now()))
-        case .connectivity(isReturn: false, _), .clockStepped, .writes(manual: false): break
-        case .settings, .credentials, .sync, .delivered, .outboxSent: break
+        case .connectivity, .clockStepped, .writes, .settings, .credentials, .sync, .delivered, .outboxSent: break
         }
     }
 
     /// A person wants it tried now. A wish that is repeated within seconds is carried out when they are over.
     private func obey(_ memory: inout ReplayMemory) {
-        let uptime = time.uptime()
-        let credentials = client.credentials
+        let (uptime, credentials) = (time.uptime(), client.credentials)
         // Other credentials are another question: a login after a logout does not wait for the answer to the logout.
         if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith {
             return memory.urgesAgainAt = last + Store.retryPause
         }
-        memory.urgedAt = uptime
-        memory.urgedWith = credentials
+        (memory.urgedAt, memory.urgedWith) = (uptime, credentials)
         release(&memory)
     }
 
@@ -173,31 +156,31 @@ final class Replayer: Sendable {
     private func step(_ memory: inout ReplayMemory) async -> Duration? {
         let uptime = time.uptime()
         await countReachable()
-        let machine = memory.machine
-        await publish(machine.gate)
-        let closed = machine.gate.opensAt
+        let gate = memory.machine.gate
+        await publish(gate)
         do {
             if memory.hasStray {
                 try await store.markSendingUnknown()
                 memory.hasStray = false
             }
-            guard closed <= uptime,
+            if gate.opensAt > uptime { return gate.opensAt - uptime }
+            guard
                 let task = try await store.dueEntry(
-                    now: time.now(), sending: machine.gate.sendable(at: uptime),
-                    excluding: machine.gate.refusals.leftAlone(at: uptime))
+                    now: time.now(), sending: gate.sendable(at: uptime), excluding: gate.leftAlone(at: uptime))
             else {
-                if closed <= uptime {
-                    refusedByDisk.withLock { $0 = nil }
-                    memory.machine.gate.noteFree()
-                    await publish(memory.machine.gate)
-                }
-                return try await idle(memory, closedUntil: closed)
+                refusedByDisk.withLock { $0 = nil }
+                memory.machine.gate.hindrance = nil
+                await publish(memory.machine.gate)
+                return try await idle(memory)
             }
             // Probes find out when that is over, and say so.
             if network.current.state.isClosed { return .seconds(86_400) }
-            if memory.spread > 0 { try await spread(&memory) }
-            let (dialect, session) = try await ready(&memory)
-            await handle(task, dialect, session, &memory)
+            if memory.spread > 0 {
+                // The first send goes at once, and the next ones after a moment.
+                if memory.spread < Self.spreadSends { try await time.sleep(Self.longestSpread * random.unit()) }
+                memory.spread -= 1
+            }
+            await handle(task, try await ready(&memory), &memory)
             if let since = memory.unseenSince, uptime - since >= Self.betweenHeads {
                 memory.unseenSince = nil
                 inbox.post(.delivered)
@@ -206,24 +189,21 @@ final class Replayer: Sendable {
         } catch {
             let failure = SyncFailure(error)
             if failure.origin == .database { await noteRefusal(by: failure.error) }
-            for note in memory.machine.pause(after: failure, moment) { take(note, &memory) }
+            memory.machine.gate.pause(after: failure, moment)
+            takeNotes(&memory)
             return nil
         }
     }
 
-    /// How long nothing has to be done.
-    private func idle(_ memory: ReplayMemory, closedUntil: Duration) async throws(UserFacingError) -> Duration {
-        let longest: Duration = .seconds(86_400)
-        let uptime = time.uptime()
-        if closedUntil > uptime { return closedUntil - uptime }
-        let now = time.now()
-        var wait = try await store.nextDue(after: now)?.duration(since: now) ?? longest
+    private func idle(_ memory: ReplayMemory) async throws(UserFacingError) -> Duration {
+        let (now, uptime) = (time.now(), time.uptime())
+        var wait = try await store.nextDue(after: now)?.duration(since: now) ?? .seconds(86_400)
         if wait > Store.longestWait {
             if clockStep(memory) != .zero { return .zero }
             try await store.distrustDueTimes(now: now)
         }
         if let opens = memory.machine.gate.nextOpening(after: uptime) { wait = min(wait, opens - uptime) }
-        return min(wait, longest)
+        return min(wait, .seconds(86_400))
     }
 
     /// Adds what has passed since the last time, if the server could be reached. Before writes are accepted too, so that
@@ -233,80 +213,88 @@ final class Replayer: Sendable {
         if let passed = reachable.withLock({ $0.take() }) { await store.noteReachable(passed) }
     }
 
-    /// Adds what has passed in that state, which ends now or goes on.
     func countReachable(asOf state: Connectivity.State) {
-        let uptime = time.uptime()
-        reachable.withLock { $0.advance(to: uptime, asOf: state) }
+        reachable.withLock { $0.advance(to: time.uptime(), asOf: state) }
     }
 
     // MARK: Being let in
 
-    /// The first send goes at once, and the next ones after a moment.
-    private func spread(_ memory: inout ReplayMemory) async throws {
-        if memory.spread < Self.spreadSends { try await time.sleep(Self.longestSpread * random.unit()) }
-        memory.spread -= 1
-    }
-
-    /// The dialect, and a session that the server has proven to be the account's that the copy is bound to.
-    private func ready(_ memory: inout ReplayMemory) async throws(SyncFailure) -> (Dialect, ClientSession) {
+    /// Asks in a session that the server has proven to be the account's that the copy is bound to.
+    private func ready(_ memory: inout ReplayMemory) async throws(SyncFailure) -> OutboxLookup {
         let dialect = try await identity.establish(pageSize: shared.settings.pageSize)
-        if let proof = memory.proof, proof.session.isCurrent, time.uptime() - proof.at < Self.proofLife {
-            return (dialect, proof.session)
+        let session: ClientSession
+        if let proven = memory.provenSession(at: time.uptime()) {
+            session = proven
+        } else {
+            let requests = RequestCounter()
+            session = try await identity.session(waitsForRateLimit: false)
+            try await identity.prove(session, counting: requests)
+            memory.proof = (session, time.uptime())
+            // Where there is no account to be proven, nothing was asked.
+            if requests.count > 0 { memory.machine.gate.noteAnswer() }
+            takeNotes(&memory)
         }
-        let requests = RequestCounter()
-        let session = try await identity.session(waitsForRateLimit: false)
-        try await identity.prove(session, counting: requests)
-        memory.proof = (session, time.uptime())
-        // Where there is no account to be proven, nothing was asked.
-        if requests.count > 0 {
-            memory.machine.gate.noteAnswer()
-            take(.answered, &memory)
-        }
-        return (dialect, session)
+        return OutboxLookup(
+            store: store, session: session, identity: identity, time: time, dialect: dialect,
+            interval: shared.settings.lookupInterval)
     }
 
-    /// What the next decision depends on besides the state.
     var moment: OutboxMachine.Moment {
         OutboxMachine.Moment(
             now: time.now(), uptime: time.uptime(), draw: random.unit(), resendsUnknown: shared.settings.resendUnknown)
     }
 
-    func take(_ note: OutboxMachine.Note, _ memory: inout ReplayMemory) {
-        switch note {
-        case .answered: network.noteAnswer(at: time.now())
-        case .failed(let failure):
-            network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: time.now())
-        case .unproven: memory.proof = nil
-        case .log(let line): log(.info, .http, line)
+    func takeNotes(_ memory: inout ReplayMemory) {
+        for note in exchange(&memory.machine.gate.notes, with: []) {
+            switch note {
+            case .answered: network.noteAnswer(at: time.now())
+            case .failed(let failure):
+                network.noteFailure(NetMonitor.Failure(failure.error, isGateway: failure.isGateway), at: time.now())
+            case .unproven: memory.proof = nil
+            case .log(let line): log(.info, .http, line)
+            }
         }
     }
 
-    /// Writes down what became of writes. What the server has answered must not be forgotten because a disk is full: until it is
-    /// written, nothing else is done.
+    /// Writes down what became of writes, and begins the next ones of the `unprepared` kinds. What the server has answered must
+    /// not be forgotten because a disk is full: until it is written, nothing else is done.
+    @discardableResult
     func record(
         _ records: [WriteRecord], thenSending unprepared: Set<OutboxEntry.Kind> = [], _ memory: inout ReplayMemory
     ) async -> [OutboxTask] {
-        let numbers = records.map { "#\($0.entry)" }.joined(separator: ", ")
         var tries = 0
         while true {
             do {
+                let (gate, uptime) = (memory.machine.gate, time.uptime())
                 let next = try await store.record(
-                    records, now: time.now(), thenSending: memory.machine.gate.sendable(at: time.uptime()),
-                    unprepared: unprepared, excluding: memory.machine.gate.refusals.leftAlone(at: time.uptime()),
-                    most: batch(memory))
+                    records, now: time.now(), thenSending: gate.sendable(at: uptime), unprepared: unprepared,
+                    excluding: gate.leftAlone(at: uptime),
+                    most: min(Self.batchSize, max(1, gate.pace.room(at: uptime))))
+                if records.isEmpty { return next }
                 refusedByDisk.withLock { $0 = nil }
                 changes.announce()
-                for parked in records where parked.outcome.isParked { sayParked(parked) }
+                for parked in records where parked.outcome.isParked {
+                    // Without the server's words, which may hold a title.
+                    let code = parked.error.map { " [\($0.code.rawValue)]" } ?? ""
+                    log(
+                        .warning, .http,
+                        "#\(parked.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(parked.entry)`"
+                    )
+                }
                 return next
             } catch {
+                if records.isEmpty {
+                    // Its turn comes again; what must not be lost is not in it.
+                    log(.warning, .store, "the next entry could not be begun: \(error.message)")
+                    return []
+                }
                 tries += 1
                 await noteRefusal(by: error)
-                log(
-                    .error, .store, "\(numbers): what became of it could not be written: \(error.inFull)"
-                )
+                let numbers = records.map { "#\($0.entry)" }.joined(separator: ", ")
+                log(.error, .store, "\(numbers): what became of it could not be written: \(error.inFull)")
                 if error.code == .storeBug {
                     memory.hasStray = true
-                    memory.machine.gate.pause(for: .seconds(60), at: time.uptime())
+                    memory.machine.gate.pausedUntil = time.uptime() + .seconds(60)
                     return []
                 }
                 let wait = Backoff.probes.wait(failures: tries, draw: 1)
@@ -317,14 +305,5 @@ final class Replayer: Sendable {
                 if Task.isCancelled { return [] }
             }
         }
-    }
-
-    /// Without the server's words, which may hold a title.
-    private func sayParked(_ record: WriteRecord) {
-        let code = record.error.map { " [\($0.code.rawValue)]" } ?? ""
-        log(
-            .warning, .http,
-            "#\(record.entry) is parked\(code): it is not sent before you decide. See `prsnlctl queue show \(record.entry)`"
-        )
     }
 }

@@ -5,25 +5,42 @@ import Store
 /// How the server takes writes at the moment, and from that which entries may be sent now. A value: it is told what
 /// happened, and times are uptimes.
 struct SendGate: Sendable {
-    private(set) var pace = Pace()
-    /// Entries that were refused, while others may go.
-    private(set) var refusals = Refusals()
+    var pace = Pace()
+    /// Entries that the server, or something in front of it, has refused (401, 403, a redirect) since it last took a write,
+    /// and until when each is left alone. One refused write must not hold up the others, and a refused login must not cost a
+    /// request for each of them. So another entry is tried; where that one goes, the refused ones are tried once more.
+    private(set) var refusedUntil: [Int64: Duration] = [:]
+    /// Refused before the server took another write: parked if they are refused again.
+    private var refusedAlone: Set<Int64> = []
     /// No entry is sent before this, unless a person asks.
-    private(set) var pausedUntil: Duration = .zero
+    var pausedUntil: Duration = .zero
     /// No entry is sent before this, even when a person asks: the server has said so.
     private(set) var closedUntil: Duration = .zero
     /// Writes in a row that the server failed at, by kind: a release that fails at every edit still takes new items.
     private var failures: [OutboxEntry.Kind: Int] = [:]
     /// Until when a kind is left alone after such failures.
-    private var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
+    var slowedUntil: [OutboxEntry.Kind: Duration] = [:]
     /// 429s in a row, without a write that was taken.
     private var slowDowns = 0
     /// Requests in a row that were not answered.
     private var unanswered = 0
-    /// Writes in a row that were not sent because the login had changed since its proof.
+    /// Writes in a row whose login had changed since its proof.
     private var replacedLogins = 0
     /// Why nothing could be sent at the last try, whichever entry's turn it was. `nil` once a send begins.
-    private(set) var hindrance: Hindrance?
+    var hindrance: Hindrance?
+
+    /// What concerns no single entry, until the loop has taken it.
+    var notes: [Note] = []
+
+    enum Note {
+        /// The server has answered, so it can be reached.
+        case answered
+        /// The server has not answered, or not as it should.
+        case failed(SyncFailure)
+        /// The account has to be proven again before the next send.
+        case unproven
+        case log(Advice)
+    }
 
     /// What fails before a send fails for all entries. It is kept here and not in each entry's row: a row for each of them
     /// at every try would be thousands of writes to the disk.
@@ -38,80 +55,65 @@ struct SendGate: Sendable {
 
     /// Failures that may be the entry's own before the whole queue is slowed down.
     static let tolerated = 2
-    private static let afterOffline: Duration = .milliseconds(50)
 
     // MARK: What may be sent
 
     /// The kinds of entries that may be sent now. Creations go at the server's pace.
     func sendable(at uptime: Duration) -> Set<OutboxEntry.Kind> {
-        let isPaced = pace.nextAt() > uptime
-        return Set(
+        Set(
             OutboxEntry.Kind.allCases.filter { kind in
-                !(isPaced && kind.isCreation) && slowedUntil[kind] ?? .zero <= uptime
+                max(slowedUntil[kind] ?? .zero, kind.isCreation ? pace.nextAt() : .zero) <= uptime
             })
     }
+
+    /// The entries that are not sent now, whatever their kind.
+    func leftAlone(at uptime: Duration) -> Set<Int64> { Set(refusedUntil.filter { $0.value > uptime }.keys) }
 
     /// Until then no entry of any kind is sent.
     var opensAt: Duration { max(pausedUntil, closedUntil) }
 
     /// The next time that more entries may be sent than now; `nil` where no entry is held back.
     func nextOpening(after uptime: Duration) -> Duration? {
-        (Array(slowedUntil.values) + Array(refusals.ends.values) + [pace.nextAt()]).filter { $0 > uptime }.min()
+        (Array(slowedUntil.values) + Array(refusedUntil.values) + [pace.nextAt()]).filter { $0 > uptime }.min()
     }
 
     // MARK: What happened
 
-    mutating func noteSending(_ kinds: some Sequence<OutboxEntry.Kind>, at uptime: Duration) {
-        hindrance = nil
-        for kind in kinds where kind.isCreation { pace.noteSent(at: uptime) }
+    mutating func noteAnswer() {
+        unanswered = 0
+        notes.append(.answered)
     }
-
-    /// These were counted as sent, and then were not.
-    mutating func noteUnsent(_ kinds: some Sequence<OutboxEntry.Kind>) {
-        pace.noteUnsent(kinds.count { $0.isCreation })
-    }
-
-    mutating func noteAnswer() { unanswered = 0 }
 
     mutating func noteAccepted(_ kind: OutboxEntry.Kind) {
-        failures[kind] = nil
-        slowedUntil[kind] = nil
-        refusals.noteAccepted()
-        slowDowns = 0
-        replacedLogins = 0
+        (failures[kind], slowedUntil[kind]) = (nil, nil)
+        refusedAlone.formUnion(refusedUntil.keys)
+        refusedUntil = [:]
+        (slowDowns, replacedLogins) = (0, 0)
     }
-
-    /// There is nothing that it holds up, or the server has answered what had to be asked.
-    mutating func noteFree() { hindrance = nil }
 
     /// A person wants it tried now. The server's own wait still holds.
     mutating func forgetPauses() {
         noteReturn()
-        refusals = Refusals()
+        (refusedUntil, refusedAlone) = ([:], [])
     }
 
     /// The server can be reached again.
-    mutating func noteReturn() {
-        pausedUntil = .zero
-        slowedUntil = [:]
-    }
+    mutating func noteReturn() { (pausedUntil, slowedUntil) = (.zero, [:]) }
 
-    /// The server answers again what it failed at.
-    mutating func noteRecovery() { slowedUntil = [:] }
-
-    /// Leaves the server alone for a while.
-    ///
-    /// - Returns: How long, and `nil` where the failure is no reason to wait.
-    mutating func pause(after failure: SyncFailure, _ moment: OutboxMachine.Moment) -> Duration? {
+    /// Leaves the server alone for a while, where the failure is a reason to.
+    mutating func pause(after failure: SyncFailure, _ moment: OutboxMachine.Moment) {
         // What was read with the previous login is asked for again with the new one, at once.
-        guard failure.verdict != .cancelled, failure.origin != .session else { return nil }
+        guard failure.verdict != .cancelled, failure.origin != .session else { return }
         if failure.error.code == .offline {
             // The network's return starts everything again, and may have come already.
-            pausedUntil = max(pausedUntil, moment.uptime + Self.afterOffline)
-            return nil
+            return pausedUntil = max(pausedUntil, moment.uptime + .milliseconds(50))
         }
         unanswered += 1
-        note(failure)
+        let isAgain = hindrance?.error.code == failure.error.code
+        hindrance = Hindrance(
+            error: failure.error, isOfDatabase: failure.origin == .database,
+            failures: isAgain ? (hindrance?.failures ?? 0) + 1 : 1,
+            isLasting: hindrance != nil || failure.verdict != .retry(after: nil))
         let wait: Duration
         switch failure.verdict {
         case .retry(after: let asked?):
@@ -124,21 +126,27 @@ struct SendGate: Sendable {
             wait = Backoff.probes.wait(failures: unanswered, draw: moment.draw)
         }
         pausedUntil = max(pausedUntil, moment.uptime + wait)
-        return wait
+        let seconds = (wait.wholeMilliseconds + 999) / 1_000
+        notes += [.failed(failure), .log("the outbox waits \(seconds) s: \(failure.inWords)")]
     }
 
-    private mutating func note(_ failure: SyncFailure) {
-        let isAgain = hindrance?.error.code == failure.error.code
-        hindrance = Hindrance(
-            error: failure.error, isOfDatabase: failure.origin == .database,
-            failures: isAgain ? (hindrance?.failures ?? 0) + 1 : 1,
-            isLasting: hindrance != nil || failure.verdict != .retry(after: nil))
+    /// A send has failed, at the server or on its way.
+    mutating func noteFailure(of kind: OutboxEntry.Kind, _ failure: SyncFailure, _ moment: OutboxMachine.Moment) {
+        if failure.concernsEverything { return pause(after: failure, moment) }
+        slowDown(kind, moment)
+        notes.append(.failed(failure))
     }
 
-    mutating func pause(for wait: Duration, at uptime: Duration) { pausedUntil = uptime + wait }
+    /// The login was replaced between its proof and the write. Once is a renewal. More in a row are a server that refuses
+    /// writes with every login that it proves to know.
+    mutating func noteReplacedLogin(_ moment: OutboxMachine.Moment) {
+        replacedLogins += 1
+        guard replacedLogins > Self.tolerated else { return }
+        let error = UserFacingError(.unauthorized, "The server refuses writes, whatever login they are sent with.")
+        pause(after: SyncFailure(error, verdict: .tryRarely, origin: .server(endpoint: "the outbox")), moment)
+    }
 
-    /// The server failed at a write. One failure may be the entry's own. Several in a row are the server's, and it is asked
-    /// less and less often.
+    /// One failure may be the entry's own. Several in a row are the server's, and it is asked less and less often.
     mutating func slowDown(_ kind: OutboxEntry.Kind, _ moment: OutboxMachine.Moment) {
         let count = failures[kind, default: 0] + 1
         failures[kind] = count
@@ -154,77 +162,26 @@ struct SendGate: Sendable {
             ? WriteBackoff.afterFailure(failures: slowDowns - Self.tolerated, after: wait, draw: moment.draw) : wait
         if kind.isCreation {
             pace.noteRefused(at: moment.uptime, retryAfter: wait)
-            pace.hold(until: moment.uptime + longer)
+            pace.closedUntil = max(pace.closedUntil, moment.uptime + longer)
         } else {
             closedUntil = moment.uptime + longer
         }
     }
 
     /// One entry was refused. It waits, while others show whether it is the only one.
-    mutating func leaveAlone(_ entry: Int64, _ moment: OutboxMachine.Moment) {
-        let alone = SyncFailure.Verdict.tryRarely.wait(failures: 1, draw: moment.draw)
-        let inARow = refusals.note(entry, until: moment.uptime + alone)
-        let wait = WriteBackoff.afterFailure(failures: inARow, after: nil, draw: moment.draw)
+    mutating func leaveAlone(_ entry: Int64, _ failure: SyncFailure, _ moment: OutboxMachine.Moment) {
+        refusedUntil[entry] = moment.uptime + SyncFailure.Verdict.tryRarely.wait(failures: 1, draw: moment.draw)
+        let wait = WriteBackoff.afterFailure(failures: refusedUntil.count, after: nil, draw: moment.draw)
         pausedUntil = max(pausedUntil, moment.uptime + wait)
+        notes.append(.log("#\(entry) was refused, and others are tried: \(failure.inWords)"))
     }
 
     /// Whether the entry was refused before while the server takes others. This time it is given up.
     mutating func isRefusedAgain(_ entry: Int64) -> Bool {
-        guard refusals.isRefusedAlone(entry) else { return false }
-        refusals.forget(entry)
+        guard refusedAlone.remove(entry) != nil else { return false }
+        refusedUntil[entry] = nil
         return true
     }
-
-    /// The login was replaced between its proof and a write. Once is a renewal. More in a row are a server that refuses
-    /// writes with every login that it proves to know.
-    ///
-    /// - Returns: Whether there were too many.
-    mutating func noteReplacedLogin() -> Bool {
-        replacedLogins += 1
-        return replacedLogins > Self.tolerated
-    }
-}
-
-/// Entries that the server, or something in front of it, has refused to take: 401, 403, a redirect. A value.
-///
-/// One refused write must not hold up the others, and a refused login must not cost a request for each of them. So a refused
-/// entry is left alone, and another is tried; where that one goes, the refused one is tried once more and then parked.
-struct Refusals: Sendable, Equatable {
-    /// Until when (uptime) each is left alone.
-    private var until: [Int64: Duration] = [:]
-    /// Refused since the server last took a write.
-    private var inARow: Set<Int64> = []
-    /// Refused before the server took another write.
-    private var alone: Set<Int64> = []
-
-    /// - Returns: How many entries were refused since the server last took a write.
-    mutating func note(_ entry: Int64, until end: Duration) -> Int {
-        until[entry] = end
-        inARow.insert(entry)
-        return inARow.count
-    }
-
-    /// The server has accepted a write: those that it refused have their turn again.
-    mutating func noteAccepted() {
-        guard !inARow.isEmpty else { return }
-        alone.formUnion(inARow)
-        for entry in inARow { until[entry] = nil }
-        inARow = []
-    }
-
-    /// Whether it was refused while the server takes others.
-    func isRefusedAlone(_ entry: Int64) -> Bool { alone.contains(entry) }
-
-    mutating func forget(_ entry: Int64) {
-        until[entry] = nil
-        inARow.remove(entry)
-        alone.remove(entry)
-    }
-
-    func leftAlone(at uptime: Duration) -> Set<Int64> { Set(until.lazy.filter { $0.value > uptime }.map(\.key)) }
-
-    /// When they have their turn again (uptime), by entry.
-    var ends: [Int64: Duration] { until }
 }
 
 /// How fast creations may be sent, learnt from the server's 429s.
@@ -239,7 +196,8 @@ struct Pace: Sendable, Equatable {
     private(set) var window: Duration = .seconds(60)
     /// When the last ones were sent (uptime), oldest first.
     private var sent: [Duration] = []
-    private var closedUntil: Duration = .zero
+    /// Nothing is sent before then.
+    var closedUntil: Duration = .zero
     private var lastChange: Duration = .zero
     /// So many times `trialWait` without a refusal, and the limit is tried: other clients may have gone.
     private var patience = 1
@@ -282,9 +240,7 @@ struct Pace: Sendable, Equatable {
         window = asked
         let count = sent.count { uptime - $0 < window }
         // A trial that brought nothing is repeated less and less often.
-        if trial != nil {
-            patience = count > accepted.max() ?? 0 ? 1 : min(patience * 2, Self.longestPatience)
-        }
+        if trial != nil { patience = count > accepted.max() ?? 0 ? 1 : min(patience * 2, Self.longestPatience) }
         trial = nil
         accepted.append(count)
         if accepted.count > Self.remembered { accepted.removeFirst() }
@@ -292,13 +248,8 @@ struct Pace: Sendable, Equatable {
         closedUntil = uptime + retryAfter + Self.margin
     }
 
-    /// Sends nothing before then.
-    mutating func hold(until uptime: Duration) { closedUntil = max(closedUntil, uptime) }
-
-    /// The last ones were not sent after all.
-    mutating func noteUnsent(_ count: Int) {
-        sent.removeLast(min(count, sent.count))
-    }
+    /// These were counted as sent, and then were not.
+    mutating func noteUnsent(_ count: Int) { sent.removeLast(min(count, sent.count)) }
 
     /// How many may be sent at once.
     func room(at uptime: Duration) -> Int {
@@ -318,55 +269,18 @@ struct Pace: Sendable, Equatable {
 enum WriteBackoff {
     /// How long the server must have been reachable before a write that never succeeded is parked.
     static let ageLimit: Duration = .seconds(30 * 86_400)
-
     /// A server that answers an edit or a deletion with 500 every time is asked eight times over at least a day: the steps
     /// add up to 25 h 36 min, and jitter only lengthens them.
     static let serverErrorSteps: [Duration] = [
         .seconds(60), .seconds(5 * 60), .seconds(30 * 60), .seconds(2 * 3_600), .seconds(5 * 3_600),
         .seconds(8 * 3_600), .seconds(10 * 3_600),
     ]
-    static var serverErrorAttempts: Int { serverErrorSteps.count + 1 }
 
-    /// A deletion that the server failed at is tried at least this often, for a day.
-    private static let longestForDeletions: Duration = .seconds(600)
-
-    /// - Parameter asked: The wait that the server asks for.
-    /// - Returns: How long the entry waits after a failure that is its own; `nil` where it is parked instead.
-    static func wait(
-        of task: OutboxTask, after error: UserFacingError, asked: Duration?, _ moment: OutboxMachine.Moment
-    ) -> Duration? {
-        guard task.manual == nil, !task.isTooOld else { return nil }
-        let failures = task.failures + 1
-        guard error.code == .serverError, !task.entry.kind.isCreation else {
-            return afterFailure(failures: failures, after: asked, draw: moment.draw)
-        }
-        // A title that the server replaced is tried now and then, for as long as the server fails at edits.
-        if task.entry.follows != nil {
-            return afterServerError(failures: min(failures, serverErrorSteps.count), draw: moment.draw)
-        }
-        let step = afterServerError(failures: failures, draw: moment.draw)
-        if let step, task.entry.kind == .edit { return step }
-        // Failures of other kinds count too: it is given up after eight sends over a day, whatever else has failed.
-        let age = moment.now.duration(since: task.entry.acceptedAt)
-        if task.entry.attempts >= serverErrorAttempts, age >= .seconds(86_400) { return nil }
-        // No release fails at every deletion, and one that is sent again does no harm.
-        guard task.entry.kind == .edit else { return min(step ?? longestForDeletions, longestForDeletions) }
-        return serverErrorSteps.last
-    }
-
-    /// - Parameters:
-    ///   - failures: in a row, this one included.
-    ///   - draw: from 0 to 1, at random.
-    /// - Returns: `nil` where that was the last attempt.
-    static func afterServerError(failures: Int, draw: Double) -> Duration? {
-        guard failures <= serverErrorSteps.count else { return nil }
-        return serverErrorSteps[max(failures, 1) - 1] * (1 + 0.1 * draw)
-    }
-
-    /// Exponential with full jitter, from 4 s to an hour; at least as long as the server asks for.
+    /// Exponential with full jitter (`draw`, from 0 to 1), from 4 s to an hour; at least as long as the server asks for.
+    ///
+    /// - Parameter failures: in a row, this one included.
     static func afterFailure(failures: Int, after wait: Duration?, draw: Double) -> Duration {
         let own = SyncFailure.Verdict.retry(after: nil).wait(failures: failures, draw: draw)
-        guard let wait else { return own }
-        return max(own, SyncFailure.Verdict.retry(after: wait).wait(failures: failures, draw: draw))
+        return wait.map { max(own, SyncFailure.Verdict.retry(after: $0).wait(failures: failures, draw: draw)) } ?? own
     }
 }

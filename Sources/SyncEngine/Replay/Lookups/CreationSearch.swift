@@ -7,13 +7,6 @@ import Store
 /// Where the ids are known that were there before the send, a clock says only how far down to read. Tags are no evidence against an item: the
 /// main server inserts the item first and its tags afterwards, and may fail in between.
 struct CreationSearch: Sendable {
-    /// An item that was not there before the send and could be it.
-    struct Candidate: Sendable, Equatable {
-        var item: TimelineItem
-        /// The text that the server has for it; `nil` where it has none yet, or never shows it.
-        var content: String?
-    }
-
     enum Outcome: Sendable, Equatable {
         case found(id: String)
         case absent
@@ -42,28 +35,33 @@ struct CreationSearch: Sendable {
         known = Set((evidence?.knownIDs ?? []).map(ByteText.init))
     }
 
+    /// Whether the server had the item before the send.
+    func knows(_ id: String) -> Bool { known.contains(ByteText(id)) }
+
     /// Whether the item was not there before the send, by what is known of that moment, and is of our kind.
     func isCandidate(_ other: TimelineItem) -> Bool {
-        guard ServerTime(other.createdAt) >= oldest, !known.contains(ByteText(other.id)) else { return false }
-        if let url = item.url { return other.url == url || other.url == url + "/" }
-        guard (other.url ?? "").isEmpty else { return false }
-        if other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) { return true }
+        guard ServerTime(other.createdAt) >= oldest, !knows(other.id), hasOurURL(other) else { return false }
+        if item.url != nil || other.status != TimelineItem.pendingStatus || ServerText.isPlaceholder(other.title) {
+            return true
+        }
         // One that was changed since may be ours, and retitled elsewhere. Its text is not there yet to tell.
         return hasOurTitle(other) || other.updatedAt ?? other.createdAt > other.createdAt
     }
 
     /// Whether the answer to the creation shows what was sent. Only the small server shows the item.
     func isShown(by other: TimelineItem) -> Bool {
-        guard ServerText.isSame(other.title, WriteBody.expressTitle(item)) else { return false }
-        if let url = item.url { return other.url == url || other.url == url + "/" }
-        return (other.url ?? "").isEmpty && ServerText.isSqueezedSame(other.content ?? "", item.note)
+        ServerText.isSame(other.title, WriteBody.expressTitle(item)) && hasOurURL(other)
+            && (item.url != nil || ServerText.isSqueezedSame(other.content ?? "", item.note))
     }
 
-    /// Whether only the text can tell: titles are derived from it and easily the same.
-    var needsContent: Bool { item.url == nil }
+    private func hasOurURL(_ other: TimelineItem) -> Bool {
+        guard let url = item.url else { return (other.url ?? "").isEmpty }
+        return other.url == url || other.url == url + "/"
+    }
 
-    func outcome(_ candidates: [Candidate]) -> Outcome {
-        item.url == nil ? outcomeOfNote(candidates) : outcomeOfURL(candidates.map(\.item))
+    /// Without their `content`, the server has no text for the candidates yet, or never shows it.
+    func outcome(_ candidates: [TimelineItem]) -> Outcome {
+        item.url == nil ? outcomeOfNote(candidates) : outcomeOfURL(candidates)
     }
 
     /// Another client may have captured the same URL: of several, ours is the one with our title and tags.
@@ -78,34 +76,28 @@ struct CreationSearch: Sendable {
         return .ambiguous
     }
 
-    private func outcomeOfNote(_ candidates: [Candidate]) -> Outcome {
-        var matches: [String] = []
-        var isUnsettled = false
-        var isDoubtful = false
-        for candidate in candidates {
-            if let content = candidate.content, !content.isEmpty {
-                if ServerText.isSqueezedSame(content, item.note) {
-                    // Else it is another client's note of the same words, or was edited elsewhere.
-                    let isOurs = isKeptAsSent ? isAsSent(candidate.item) : hasNoForeignTag(candidate.item)
-                    if isOurs { matches.append(candidate.item.id) } else { isDoubtful = true }
-                } else if ServerText.isSame(content, item.note) || hasOurTitle(candidate.item)
-                    || wasRewritten(candidate.item)
-                {
-                    isDoubtful = true  // cleaned or rewritten by the server, or another note that begins the same way
-                }
-            } else if candidate.item.status == TimelineItem.pendingStatus {
-                isUnsettled = true
-            } else if hasDerivedTitle(candidate.item) {
-                matches.append(candidate.item.id)
-            } else if hasTagsLikeOurs(candidate.item) {
-                // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
-                // another title may be ours, and retitled elsewhere: to take it for another would double ours.
-                isDoubtful = true
+    private func outcomeOfNote(_ candidates: [TimelineItem]) -> Outcome {
+        let outcomes = candidates.map(outcome(of:)).filter { $0 != .absent }
+        if outcomes.contains(.unsettled) { return .unsettled }
+        let found = outcomes.filter { $0 != .ambiguous }
+        return found.count == 1 ? found[0] : outcomes.isEmpty ? .absent : .ambiguous
+    }
+
+    private func outcome(of other: TimelineItem) -> Outcome {
+        if let content = other.content, !content.isEmpty {
+            if ServerText.isSqueezedSame(content, item.note) {
+                // Else it is another client's note of the same words, or was edited elsewhere.
+                return (isKeptAsSent ? isAsSent(other) : hasNoForeignTag(other)) ? .found(id: other.id) : .ambiguous
             }
+            // Cleaned or rewritten by the server, or another note that begins the same way.
+            let isLike = ServerText.isSame(content, item.note) || hasOurTitle(other) || wasRewritten(other)
+            return isLike ? .ambiguous : .absent
         }
-        if matches.count == 1, !isUnsettled { return .found(id: matches[0]) }
-        if isUnsettled { return .unsettled }
-        return matches.isEmpty && !isDoubtful ? .absent : .ambiguous
+        if other.status == TimelineItem.pendingStatus { return .unsettled }
+        if hasDerivedTitle(other) { return .found(id: other.id) }
+        // Any number of notes may be called "Groceries": to take another one for ours would lose ours. And one of
+        // another title may be ours, and retitled elsewhere: to take it for another would double ours.
+        return hasTagsLikeOurs(other) ? .ambiguous : .absent
     }
 
     /// As the person named it, or as a server would.
@@ -116,7 +108,7 @@ struct CreationSearch: Sendable {
     /// Servers derive it from the text as it came, or with squeezed white space.
     private func hasDerivedTitle(_ other: TimelineItem) -> Bool {
         guard let title = other.title, let note = item.note else { return false }
-        return NoteTitle.isDerived(title, from: note) || NoteTitle.isDerived(title, from: ServerText.squeezed(note))
+        return [note, ServerText.squeezed(note)].contains { NoteTitle.isDerived(title, from: $0) }
     }
 
     /// It may be ours, and have got another title and another text elsewhere. The other servers change each item themselves.
@@ -143,12 +135,8 @@ struct CreationSearch: Sendable {
     private func tags(_ other: TimelineItem) -> Set<ByteText> { Tags.set(Tags.parse(other.tags) ?? []) }
 }
 
-/// Reads the newest items of the server: before a creation is sent, to know what is there, and afterwards to look for it.
-struct NewestItems: Sendable {
-    let session: ClientSession
-    let identity: Identity
-    let dialect: Dialect
-
+// Reads the newest items of the server: before a creation is sent, to know what is there, and afterwards to look for it.
+extension OutboxLookup {
     private static let pageSize = 100
     private static let mostPages = 50
 
@@ -160,38 +148,29 @@ struct NewestItems: Sendable {
             let end = try await readDown(limit) { page in
                 evidence.knownIDs += page.items.map(\.id) + page.rejected.compactMap(\.id)
                 guard let now = identity.client.serverTime, let last = page.items.last else { return true }
-                return place(last) < now.advanced(by: .zero - Self.clockTolerance)
+                // What it makes next may have a time so much earlier.
+                return place(last) < now.advanced(by: .zero - .seconds(60))
             }
             evidence.knownDownTo = end.map(place)
             return evidence
         }
     }
 
-    /// Below the server's clock: what it makes next may have a time so much earlier.
-    private static let clockTolerance: Duration = .seconds(60)
-
     /// What the timeline is sorted by. The small server's is the last change, which is never before the creation.
     private func place(_ item: TimelineItem) -> ServerTime {
         ServerTime(dialect == .express ? item.updatedAt ?? item.createdAt : item.createdAt)
     }
 
-    private var firstPage: TimelineRequest.Position { dialect == .cursor ? .before(nil) : .page(1) }
-
     /// Reads the newest pages, as far down as a candidate can be.
     func candidates(of search: CreationSearch) async throws(SyncFailure) -> [TimelineItem] {
-        try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in try await candidates(of: search, limit)
+        try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in
+            var found: [ByteText: TimelineItem] = [:]
+            _ = try await readDown(limit) { page in
+                for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
+                return page.items.last.map { place($0) < search.oldest } ?? true
+            }
+            return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
         }
-    }
-
-    private func candidates(
-        of search: CreationSearch, _ limit: Int
-    ) async throws(SyncFailure) -> [TimelineItem] {
-        var found: [ByteText: TimelineItem] = [:]
-        _ = try await readDown(limit) { page in
-            for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
-            return page.items.last.map { place($0) < search.oldest } ?? true
-        }
-        return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     /// Reads page by page from the newest item on.
@@ -201,7 +180,7 @@ struct NewestItems: Sendable {
     private func readDown(
         _ limit: Int, _ isEnough: (TimelinePage) -> Bool
     ) async throws(SyncFailure) -> TimelineItem? {
-        var position = firstPage
+        var position = dialect == .cursor ? TimelineRequest.Position.before(nil) : .page(1)
         var boundary: Timestamp?
         var number = 1
         while true {
@@ -232,9 +211,7 @@ struct NewestItems: Sendable {
     }
 
     /// One that contradicts itself tells nothing of what is there and what is not.
-    private func page(
-        _ position: TimelineRequest.Position, _ limit: Int
-    ) async throws(SyncFailure) -> TimelinePage {
+    private func page(_ position: TimelineRequest.Position, _ limit: Int) async throws(SyncFailure) -> TimelinePage {
         let request = TimelineRequest(position, limit: limit)
         let page = try await SyncFailure.from(try await session.timeline(request))
         try identity.check(page, is: dialect)

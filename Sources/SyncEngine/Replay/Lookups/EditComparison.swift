@@ -41,7 +41,7 @@ enum EditComparison: Sendable, Equatable {
             }
             // Squeezed and cleaned, or cut: servers cut titles at some hundred characters.
             return ServerText.isSame(ours, text)
-                || text.utf8.count >= Self.shortestCut && ours.utf8.starts(with: text.utf8)
+                || text.utf8.count >= 100 && ours.utf8.starts(with: text.utf8)
         }
         compare(\.title, none: "", edit.title.map { isOurs($0, \.title) }) {
             ServerText.isPlaceholder($0) || ServerText.isSame($0, $1)
@@ -54,22 +54,19 @@ enum EditComparison: Sendable, Equatable {
         self = isDone ? .done : conflict.isEmpty ? .send : .conflict(theirs: conflict)
     }
 
-    private static let shortestCut = 100
-
     /// Whether a field is still as it was before: a server that says so in its answer has not taken the edit, whatever the
     /// status of the answer.
     static func isIgnored(_ edit: ItemEdit, base: ItemEdit?, theirs: ItemEdit) -> Bool {
         guard let base else { return false }
-        func isIgnored(_ ours: String?, _ base: String?, _ theirs: String?) -> Bool {
+        let texts: [KeyPath<ItemEdit, String?>] = [\.title, \.summary]
+        let isTextIgnored = texts.contains { field in
             // A field that the answer lacks says nothing.
-            guard let ours, let theirs, !ServerText.isSame(ours, theirs) else { return false }
-            return ByteText(base ?? "") == ByteText(theirs)
+            guard let ours = edit[keyPath: field], let theirs = theirs[keyPath: field] else { return false }
+            return !ServerText.isSame(ours, theirs) && ByteText(base[keyPath: field] ?? "") == ByteText(theirs)
         }
-        let areTagsIgnored =
-            edit.tags != nil && theirs.tags != nil && tags(edit.tags) != tags(theirs.tags)
-            && tags(base.tags) == tags(theirs.tags)
-        return isIgnored(edit.title, base.title, theirs.title) || isIgnored(edit.summary, base.summary, theirs.summary)
-            || areTagsIgnored
+        return isTextIgnored
+            || edit.tags != nil && theirs.tags != nil && tags(edit.tags) != tags(theirs.tags)
+                && tags(base.tags) == tags(theirs.tags)
     }
 
     private static func tags(_ tags: [String]?) -> Set<ByteText> { Tags.set(tags ?? []) }
@@ -81,12 +78,5 @@ extension ItemEdit {
     init(_ item: ItemDetail, expecting summaries: [String?] = []) {
         let isFilledIn = item.isSummaryOfAnalysis && !summaries.contains { ServerText.isSame($0, item.summary) }
         self.init(title: item.title, summary: isFilledIn ? "" : item.summary, tags: item.tags)
-    }
-
-    /// Only the fields that the other has.
-    func fields(of other: ItemEdit) -> ItemEdit {
-        ItemEdit(
-            title: other.title == nil ? nil : title, summary: other.summary == nil ? nil : summary,
-            tags: other.tags == nil ? nil : tags)
     }
 }

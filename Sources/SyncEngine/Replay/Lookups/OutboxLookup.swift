@@ -6,12 +6,14 @@ import Store
 /// was given to the pinned account.
 struct OutboxLookup: Sendable {
     let store: Store
-    let client: PRSNLClient
     /// What was proven to be the account's before the entry's turn. All is read in it, and the write is sent in it.
     let session: ClientSession
     let identity: Identity
     let time: TimeSource
     let dialect: Dialect
+    /// Between two lookups that do not find a creation, before it is believed that it is not there. A server may work on it for
+    /// minutes before it inserts it, also when the connection is long gone.
+    let interval: Duration
 
     /// Between the first lookup and the second: most answers are lost after the item was inserted, or a moment before.
     private static let secondLookup: Duration = .seconds(30)
@@ -20,33 +22,30 @@ struct OutboxLookup: Sendable {
     /// Where the server names the item of a URL, an older one may be older by this only: another client's is then not ours.
     private static let urlTolerance: Duration = .seconds(120)
 
-    /// - Parameter interval: Between two lookups that do not find a creation, before it is believed that it is not there. A
-    ///   server may work on it for minutes before it inserts it, also when the connection is long gone.
-    func conclude(_ task: OutboxTask, interval: Duration) async throws(SyncFailure) -> WriteOutcome {
+    /// What became of a write whose answer was lost.
+    func conclude(_ task: OutboxTask) async throws -> WriteOutcome {
         switch task.entry.payload {
-        case .create(let item):
-            // A URL that the server has refused is of an item that was there before, and the question is of which.
-            let isRefused = task.isOfExistingURL
-            if item.url != nil, dialect == .cursor || isRefused {
-                return try await lookForURL(task, interval: interval)
-            }
-            return try await search(item, task, interval: interval)
+        // A URL that the server has refused is of an item that was there before, and the question is of which.
+        case .create(let item) where item.url != nil && (dialect == .cursor || task.isOfExistingURL):
+            return try await lookForURL(task)
+        case .create(let item): return try await search(item, task)
         case .edit(let edit): return try await compare(edit, task).outcome
         case .delete: return try await lookForDeleted(task)
         }
     }
 
     /// A server may show a deleted item for half an hour: then the deletion is sent once more, which does no harm.
-    private func lookForDeleted(_ task: OutboxTask) async throws(SyncFailure) -> WriteOutcome {
+    private func lookForDeleted(_ task: OutboxTask) async throws -> WriteOutcome {
         let item: ItemDetail?
-        do throws(SyncFailure) {
-            item = try await SyncFailure.from(try await session.item(task.entry.itemID))
+        do throws(APIError) {
+            item = try await session.item(task.entry.itemID)
         } catch {
-            // The answer to the deletion itself will tell.
-            if !error.concernsEverything, error.verdict != .cancelled, error.origin != .session {
-                return .queued(.notApplied())
+            let failure = SyncFailure(error)
+            if failure.concernsEverything || failure.verdict == .cancelled || failure.origin == .session {
+                throw failure
             }
-            throw error
+            // The answer to the deletion itself will tell.
+            return .queued(.notApplied())
         }
         try await prove()
         return item == nil ? .delivered(WriteOutcome.Delivery()) : .queued(.notApplied())
@@ -56,15 +55,15 @@ struct OutboxLookup: Sendable {
     /// while they work on them.
     ///
     /// - Parameter sure: what it means once the interval has passed since the first such lookup.
-    private func undecided(_ task: OutboxTask, interval: Duration, sure: WriteOutcome) -> WriteOutcome {
+    private func undecided(_ task: OutboxTask, sure: WriteOutcome) -> WriteOutcome {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
-        let now = UndecidedSince(server: client.serverTime ?? ServerTime(time.now()), here: time.now())
+        let now = UndecidedSince(server: identity.client.serverTime ?? ServerTime(time.now()), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
             return .unknown(.notFoundYet(lookupAfter: min(Self.secondLookup, interval), undecidedSince: now))
         }
-        let left = interval - passed
+        if passed >= interval { return sure }
         // The server tells its time in whole seconds.
-        return left > .zero ? .unknown(.notFoundYet(lookupAfter: max(left, .seconds(1)), undecidedSince: since)) : sure
+        return .unknown(.notFoundYet(lookupAfter: max(interval - passed, .seconds(1)), undecidedSince: since))
     }
 
     // MARK: Edits
@@ -72,89 +71,68 @@ struct OutboxLookup: Sendable {
     /// - Returns: Also the edit as it is to be sent, with all tags that the item then has. And what the server has in its fields.
     func compare(
         _ edit: ItemEdit, _ task: OutboxTask
-    ) async throws(SyncFailure) -> (outcome: WriteOutcome, edit: ItemEdit, theirs: ItemEdit) {
-        let item = try await SyncFailure.from(try await session.item(task.entry.itemID))
+    ) async throws -> (outcome: WriteOutcome, edit: ItemEdit, theirs: ItemEdit) {
+        let entry = task.entry
+        let item = try await session.item(entry.itemID)
         try await prove()
         guard let item else { return (.parked(.itemGone), edit, ItemEdit()) }
-        try await refuseStale(item)
-        var base = task.manual == .overwrite ? nil : task.entry.base
+        if try await isStale(item) {
+            throw SyncFailure(
+                UserFacingError(
+                    .staleAnswer, "The server's answer about the item is older than its list: it comes from a cache.",
+                    consequence: "The edit waits."), verdict: .retry(after: nil),
+                origin: .server(endpoint: Store.textEndpoint))
+        }
+        var base = task.manual == .overwrite ? nil : entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
         if !edit.tagChange.isEmpty { base?.tags = theirs.tags }
         let whole = edit.resolved(with: theirs.tags)
+        let fields = whole.sameFields(of: theirs)
+        let tagCount = edit.tagChange.isEmpty ? 0 : whole.tags?.count ?? 0
+        var outcome = WriteOutcome.queued(.notApplied())
+        switch EditComparison(whole, base: base, known: task.known, theirs: theirs, wasSent: entry.attempts > 0) {
         // The server would cut the list in silence. What only takes tags away is sent.
-        if !edit.tagChange.isEmpty, let count = whole.tags?.count,
-            count > max(WriteLimits.tagCount, theirs.tags?.count ?? 0)
-        {
-            return (.parked(.tooManyTags(count)), whole, theirs)
+        case _ where tagCount > max(WriteLimits.tagCount, theirs.tags?.count ?? 0):
+            outcome = .parked(.tooManyTags(tagCount))
+        case .done where item.updatedAt != nil && (entry.attempts > 0 || entry.onlyAdds):
+            let delivery = WriteOutcome.Delivery(fields: fields, updatedAt: item.updatedAt)
+            outcome = .delivered(delivery, remark: entry.attempts == 0 ? OutboxEntry.hadAlready : nil)
+        // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and so is
+        // all of which the answer does not say how old it is: a second time changes nothing, and its answer is the proof.
+        case .done: break
+        case .send: if entry.base == nil { try await store.setBase(fields, of: entry.id, now: time.now()) }
+        case .conflict(let theirs): outcome = .parked(.conflict(theirs: theirs))
         }
-        let outcome = try await compare(whole, base, with: theirs, updatedAt: item.updatedAt, task)
-        return (outcome, whole, theirs.fields(of: whole))
-    }
-
-    private func compare(
-        _ edit: ItemEdit, _ base: ItemEdit?, with theirs: ItemEdit, updatedAt: Timestamp?, _ task: OutboxTask
-    ) async throws(SyncFailure) -> WriteOutcome {
-        switch EditComparison(edit, base: base, known: task.known, theirs: theirs, wasSent: task.entry.attempts > 0) {
-        case .done where updatedAt == nil || task.entry.attempts == 0 && !task.entry.onlyAdds:
-            // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and so is
-            // all of which the answer does not say how old it is: a second time changes nothing, and its answer is the proof.
-            return .queued(.notApplied())
-        case .done:
-            var delivery = WriteOutcome.Delivery()
-            delivery.fields = theirs.fields(of: edit)
-            delivery.updatedAt = updatedAt
-            return .delivered(delivery, remark: task.entry.attempts == 0 ? OutboxEntry.hadAlready : nil)
-        case .send:
-            if task.entry.base == nil {
-                try await SyncFailure.from(
-                    try await store.setBase(theirs.fields(of: edit), of: task.entry.id, now: time.now()))
-            }
-            return .queued(.notApplied())
-        case .conflict(let theirs): return .parked(.conflict(theirs: theirs))
-        }
+        return (outcome, whole, fields)
     }
 
     /// An answer that is older than the item's row comes from a cache, and says nothing of what the server has.
-    private func isStale(_ item: ItemDetail) async throws(SyncFailure) -> Bool {
-        guard let answered = item.updatedAt,
-            let known = try await SyncFailure.from(try await store.textQuestion(of: item.id))
-        else { return false }
+    private func isStale(_ item: ItemDetail) async throws -> Bool {
+        guard let answered = item.updatedAt, let known = try await store.textQuestion(of: item.id) else { return false }
         return answered < known.rowVersion
-    }
-
-    private func refuseStale(_ item: ItemDetail) async throws(SyncFailure) {
-        guard try await isStale(item) else { return }
-        throw SyncFailure(
-            UserFacingError(
-                .staleAnswer, "The server's answer about the item is older than its list: it comes from a cache.",
-                consequence: "The edit waits."), verdict: .retry(after: nil),
-            origin: .server(endpoint: Store.textEndpoint))
     }
 
     // MARK: URLs, dialect C
 
-    private func lookForURL(
-        _ task: OutboxTask, interval: Duration
-    ) async throws(SyncFailure) -> WriteOutcome {
+    private func lookForURL(_ task: OutboxTask) async throws -> WriteOutcome {
         // After "already exists", the one question is under which id.
         let exists = task.isOfExistingURL
         switch try await whereIs(task.entry, exists: exists) {
         case .was(let delivery): return .delivered(delivery, remark: OutboxEntry.wasThere)
         case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
         case .nowhere where exists:
+            let saysMore = task.entry.saysMoreThanItsURL
             // What its person has deleted since need not be made.
-            let deletion = try await SyncFailure.from(
-                try await store.openDeletion(of: task.entry.itemID))
-            if deletion != nil, !task.entry.saysMoreThanItsURL {
+            if !saysMore, try await store.openDeletion(of: task.entry.itemID) != nil {
                 return .delivered(WriteOutcome.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
             }
             // The server may hide it while it works on it, or have lost it since, by a deletion of ours too. Sent again, it will tell.
-            let isTold = task.entry.attempts > 1 && task.entry.saysMoreThanItsURL
+            let isTold = task.entry.attempts > 1 && saysMore
             return undecided(
-                task, interval: interval, sure: isTold ? .parked(.thereUnderNoID) : .queued(.notApplied()))
+                task, sure: isTold ? .parked(.thereUnderNoID) : .queued(.notApplied()))
         case .toBeDeleted(let deletion) where exists: return .queued(.behindDeletion(deletion))
-        case .nowhere, .toBeDeleted: return undecided(task, interval: interval, sure: .queued(.notApplied()))
-        case .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
+        case .nowhere, .toBeDeleted: return undecided(task, sure: .queued(.notApplied()))
+        case .ambiguous: return undecided(task, sure: .parked(.undecidable))
         }
     }
 
@@ -172,32 +150,30 @@ struct OutboxLookup: Sendable {
     }
 
     /// - Parameter exists: the server has refused the URL because it has it.
-    func whereIs(_ entry: OutboxEntry, exists: Bool) async throws(SyncFailure) -> Whereabouts {
+    func whereIs(_ entry: OutboxEntry, exists: Bool) async throws -> Whereabouts {
         guard case .create(let item) = entry.payload, let url = item.url else { return .nowhere }
         let found = try await find(item, url, entry, exists: exists)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
         // Its person has meant the item that was there, and not the one that waits, whichever was asked for first.
-        let deletion = try await SyncFailure.from(try await store.openDeletion(of: id))
-        return deletion.map(Whereabouts.toBeDeleted) ?? found
+        return try await store.openDeletion(of: id).map(Whereabouts.toBeDeleted) ?? found
     }
 
     private func find(
         _ item: NewItem, _ url: String, _ entry: OutboxEntry, exists: Bool
-    ) async throws(SyncFailure) -> Whereabouts {
+    ) async throws -> Whereabouts {
         let (existing, isAnswered) = try await existing(url)
-        let sentAt = try await SyncFailure.from(try await store.firstUnknownSend(of: entry.id))
+        // The server compares the raw URL when it refuses it, and a cleaned one when it is asked.
+        let copied = try await store.itemID(url: url)
         // No attempt of ours can have made it.
-        guard let sentAt else {
-            if let there = try await known(existing?.id, url) { return .was(try await delivery(of: there)) }
-            guard let other = try await newest.candidates(of: search(item, since: entry.acceptedAt)).first else {
-                return .nowhere
-            }
+        guard let sentAt = try await store.firstUnknownSend(of: entry.id) else {
+            if let there = existing?.id ?? copied { return .was(try await delivery(of: there)) }
+            let others = try await candidates(of: search(item, since: entry.acceptedAt))
+            guard let other = others.first else { return .nowhere }
             try await prove()
             return .was(try await delivery(of: other.id))
         }
         // The server has answered that there is none, and nothing else is asked: it may yet be inserted.
         if existing == nil, isAnswered, !exists { return .nowhere }
-        let search = search(item, since: sentAt)
         // Where clocks were set in between, our own may be taken for an older one: then its title and tags follow, and nothing of it
         // is deleted.
         if let existing, let created = existing.createdAt,
@@ -205,38 +181,31 @@ struct OutboxLookup: Sendable {
         {
             return .was(try await delivery(of: existing.id))
         }
-        var found = try await newest.candidates(of: search)
+        let search = search(item, since: sentAt)
+        var found = try await candidates(of: search)
         if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
-            found.append(TimelineItem(existing, url: url))
+            var item = TimelineItem(id: existing.id, createdAt: existing.createdAt ?? .latest)
+            (item.title, item.url) = (existing.title, url)
+            found.append(item)
         }
-        let free = try await free(found, for: entry).map { CreationSearch.Candidate(item: $0, content: nil) }
-        if let theirs = free.first, !free.contains(where: { search.hasNoForeignTag($0.item) }) {
-            return .was(try await delivery(of: theirs.item.id))
+        let free = try await free(found, for: entry)
+        if let theirs = free.first, !free.contains(where: search.hasNoForeignTag) {
+            return .was(try await delivery(of: theirs.id))
         }
         try await prove()
         switch search.outcome(free) {
         case .found(let id): return .ours(WriteOutcome.Delivery(serverID: id))
         case .absent:
-            guard let other = try await known(found.first?.id, url) else { return .nowhere }
+            guard let other = found.first?.id ?? copied else { return .nowhere }
             return .was(try await delivery(of: other))
         case .unsettled, .ambiguous: return .ambiguous
         }
     }
 
-    /// What was found, or the item that the copy has: the server compares the raw URL when it refuses it, and a cleaned one when it
-    /// is asked.
-    private func known(_ found: String?, _ url: String) async throws(SyncFailure) -> String? {
-        if let found { return found }
-        return try await SyncFailure.from(try await store.itemID(url: url))
-    }
-
     /// Those that may be the entry's work: no other entry has made them, and the copy did not have them before it was sent.
-    private func free(
-        _ items: [TimelineItem], for entry: OutboxEntry
-    ) async throws(SyncFailure) -> [TimelineItem] {
+    private func free(_ items: [TimelineItem], for entry: OutboxEntry) async throws -> [TimelineItem] {
         let ids = items.map(\.id)
-        let others = try await SyncFailure.from(
-            try await store.boundIDs(among: ids).union(try await store.knownIDs(among: ids, before: entry.id)))
+        let others = try await store.boundIDs(among: ids).union(try await store.knownIDs(among: ids, before: entry.id))
         return items.filter { !others.contains(ByteText($0.id)) }
     }
 
@@ -249,30 +218,26 @@ struct OutboxLookup: Sendable {
     /// to come was noted before our clock was set back: it says only that it has passed.
     private func serverTime(of here: Timestamp, tolerance: Duration = clockTolerance) -> ServerTime {
         let now = time.now()
-        let ahead = client.serverTime?.ahead(of: now) ?? .zero
+        let ahead = identity.client.serverTime?.ahead(of: now) ?? .zero
         return ServerTime(at: min(here, now), ahead: ahead - tolerance)
     }
 
     /// - Returns: What the server has for the URL, and whether it knows the question at all.
-    private func existing(_ url: String) async throws(SyncFailure) -> (ExistingItem?, isAnswered: Bool) {
+    private func existing(_ url: String) async throws -> (ExistingItem?, isAnswered: Bool) {
         guard dialect == .cursor else { return (nil, false) }
-        let existing: ExistingItem?
-        do throws(APIError) {
-            existing = try await session.existing(url: url)
-        } catch {
-            switch (error.kind, error.status) {
+        do {
+            let existing = try await session.existing(url: url)
+            try await prove()
+            return (existing, true)
+        } catch let error as APIError where [404, 405, 501].contains(error.status) {
             // A server without the endpoint: the newest pages tell, as on dialects P and E.
-            case (.notFound, _), (_, 405), (_, 501): return (nil, false)
-            default: throw SyncFailure(error)
-            }
+            return (nil, false)
         }
-        try await prove()
-        return (existing, true)
     }
 
     /// An item that is not this entry's work, with what the server has in its fields, as far as its answer tells.
-    private func delivery(of id: String) async throws(SyncFailure) -> WriteOutcome.Delivery {
-        let there = try await SyncFailure.from(try await session.item(id))
+    private func delivery(of id: String) async throws -> WriteOutcome.Delivery {
+        let there = try await session.item(id)
         try await prove()
         guard let there, try await !isStale(there) else {
             return WriteOutcome.Delivery(serverID: id, there: ItemEdit())
@@ -282,48 +247,26 @@ struct OutboxLookup: Sendable {
 
     // MARK: Notes, and URLs on dialects P and E
 
-    /// What the server has just before a creation is sent.
-    func evidence() async throws(SyncFailure) -> SendEvidence { try await newest.evidence() }
-
-    private var newest: NewestItems { NewestItems(session: session, identity: identity, dialect: dialect) }
-
-    private func search(
-        _ item: NewItem, _ task: OutboxTask, interval: Duration
-    ) async throws(SyncFailure) -> WriteOutcome {
+    private func search(_ item: NewItem, _ task: OutboxTask) async throws -> WriteOutcome {
         guard let evidence = task.evidence else { return .parked(.undecidable) }
-        let sentAt = try await SyncFailure.from(try await store.firstUnknownSend(of: task.entry.id))
+        let sentAt = try await store.firstUnknownSend(of: task.entry.id)
         let search = CreationSearch(
             item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
-        let found = try await newest.candidates(of: search)
-        let unbound = try await free(found, for: task.entry)
-        let candidates = try await SyncFailure.from(try await contents(unbound, search))
+        var found = try await free(try await candidates(of: search), for: task.entry)
+        for (index, there) in found.enumerated() where there.content == nil && item.url == nil {
+            found[index].content = try await store.content(of: there.id, version: there.updatedAt)
+            if found[index].content == nil { found[index].content = try await session.item(there.id)?.content }
+        }
         try await prove()
-        switch search.outcome(candidates) {
+        switch search.outcome(found) {
         case .found(let id): return .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
         case .absent:
             // Far below what was read, where a clock that was set has put it, a sweep may have found it.
-            let isHere = try await SyncFailure.from(try await store.hasReceived(item, for: task.entry.id))
-            return undecided(task, interval: interval, sure: isHere ? .parked(.undecidable) : .queued(.notApplied()))
-        case .unsettled, .ambiguous: return undecided(task, interval: interval, sure: .parked(.undecidable))
+            let isHere = try await store.hasReceived(item, for: task.entry.id)
+            return undecided(task, sure: isHere ? .parked(.undecidable) : .queued(.notApplied()))
+        case .unsettled, .ambiguous: return undecided(task, sure: .parked(.undecidable))
         }
     }
-
-    private func contents(
-        _ items: [TimelineItem], _ search: CreationSearch
-    ) async throws -> [CreationSearch.Candidate] {
-        var candidates: [CreationSearch.Candidate] = []
-        for item in items {
-            var content = item.content
-            if content == nil, search.needsContent {
-                content = try await store.content(of: item.id, version: item.updatedAt)
-                if content == nil { content = try await session.item(item.id)?.content }
-            }
-            candidates.append(CreationSearch.Candidate(item: item, content: content))
-        }
-        return candidates
-    }
-
-    // MARK: Asking
 
     /// Proves the account that the answers of this session were given to.
     func prove() async throws(SyncFailure) {
@@ -331,19 +274,10 @@ struct OutboxLookup: Sendable {
     }
 }
 
-extension TimelineItem {
-    /// What check-duplicate says of an item.
-    fileprivate init(_ existing: ExistingItem, url: String) {
-        self.init(id: existing.id, createdAt: existing.createdAt ?? .latest)
-        title = existing.title
-        self.url = url
-    }
-}
-
 extension OutboxEntry {
     /// Whether it puts nothing in the place of what a person may have written: it follows a creation, or changes some tags.
     fileprivate var onlyAdds: Bool {
-        guard follows == nil, case .edit(let edit) = payload else { return follows != nil }
+        guard self.follows == nil, case .edit(let edit) = payload else { return self.follows != nil }
         return edit == ItemEdit(tagChange: edit.tagChange)
     }
 
