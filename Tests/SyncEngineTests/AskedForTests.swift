@@ -75,6 +75,51 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// The copy has the item, or does not have it yet.
+    @Test(arguments: [false, true])
+    func aRemarkReplacesNoSummary(isKnown: Bool) async throws {
+        let (fixture, item) = try await fixture { $0.settling = .after(.zero) }
+        let url = isKnown ? url : "https://example.org/new"
+        if !isKnown {
+            let id = try #require(fixture.server.addNew().first).id
+            fixture.server.edit(id) { ($0.url, $0.title, $0.summary) = (url, "Theirs", "Their own") }
+        } else {
+            fixture.server.edit(item) { $0.summary = "Their own" }
+            try await fixture.pull(full: true)
+        }
+        try await fixture.accept(.url(url, title: "T", tags: ["a"], note: "A remark"))
+        try await fixture.carryAll()
+        let there = try #require(fixture.server.items().first { $0.url == url })
+        #expect(there.summary == "Their own" && there.title == "T" && there.tags.contains("a"))
+        #expect(try fixture.query("SELECT parked || ' ' || waiting FROM copy") == "1 0")
+        try fixture.expectSound()
+    }
+
+    @Test func whatACaptureAskedForFollowsAlthoughALaterEditIsRefused() async throws {
+        let (fixture, _) = try await fixture { $0.settling = .after(.zero) }
+        let refusing = RequestMatcher { $0.body.contains("bad words") }
+        fixture.server.script(.answer(status: 422, body: #"{"detail":[]}"#), on: refusing, times: .max)
+        let url = "https://example.org/new"
+        let made = try await fixture.accept(.url(url, title: "T"))
+        try await fixture.accept(.edit(item: made.itemID, ItemEdit(title: "bad words", summary: "S")))
+        try await fixture.carryAll()
+        #expect(fixture.server.items().first { $0.url == url }?.title == "T")
+        #expect(try fixture.states() == [.delivered, .parked, .delivered])
+        try fixture.expectSound()
+    }
+
+    /// Until a pull brings it.
+    @Test func whatACreationCarriedIsShown() async throws {
+        let (fixture, _) = try await fixture()
+        let made = try await fixture.accept(.note("A note, which is long enough", title: "One"))
+        try await fixture.accept(.edit(item: made.itemID, ItemEdit(title: "Two", tags: ["b"])))
+        fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: .max)
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered, .delivered])
+        let shown = try fixture.query("SELECT title || ' ' || tags FROM timeline WHERE title IN ('One', 'Two')")
+        #expect(shown == #"Two ["b"]"#)
+    }
+
     /// The server says 422 to both together. Which one it means shows when each is sent alone.
     @Test func aRefusedEditTakesNoOtherAlong() async throws {
         let (fixture, item) = try await fixture()

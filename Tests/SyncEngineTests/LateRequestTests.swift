@@ -108,6 +108,28 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// The server comes to the deletion after the capture of the same URL.
+    @Test func aDeletionThatWasGivenUpAndMayStillComeTakesNoCaptureAlong() async throws {
+        let (fixture, item) = try await fixture()
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.delete(item: item))
+        let lost = fixture.server.script(.closeBeforeAnswering, on: RequestMatcher { $0.method == "DELETE" })
+        try await fixture.pull()
+        try #require(lost.appliedCount == 1)
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+        }
+        try await fixture.accept(.url("https://example.org/a", title: "Again"))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.dropped, .queued])
+        fixture.server.delete(item)
+        try await fixture.carryAll()
+        #expect(fixture.server.items().contains { $0.url == "https://example.org/a" })
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
     /// Of two that were sent together and have no answer, one is given up.
     @Test func whatWasSentTogetherIsLookedUpWithoutTheFirst() async throws {
         let (fixture, item) = try await fixture()

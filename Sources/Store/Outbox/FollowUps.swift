@@ -64,12 +64,14 @@ extension OutboxWriter {
     ///
     /// - Returns: The edits that were to bring it, and are over.
     mutating func withdrawFollowUp(of creation: OutboxEntry) throws(SQLiteFailure) -> [Int64] {
-        try change(creation.id) { $0.isUnverified = false }
+        let wasUnverified = try connection.cached("SELECT 1 FROM outbox WHERE id = ? AND is_unverified = 1")
+            .bind(Int(creation.id)).hasRow()
         let following = try open(creation.itemID).filter { entry in
             entry.follows == creation.id && (entry.state == .queued || entry.state == .parked)
         }
+        guard wasUnverified || !following.isEmpty else { return [] }
+        try change(creation.id) { ($0.isUnverified, $0.isWithdrawn) = (false, true) }
         for edit in following { try move(edit.id, from: edit.state, to: .dropped, remark: "taken back") }
-        guard !following.isEmpty else { return [] }
         try refreshLocalEdit(creation.itemID)
         try advance(creation.itemID)
         return following.map(\.id)
@@ -132,13 +134,21 @@ extension OutboxWriter {
             if isRowOld { edit = desired.lacking(of: word, in: ItemEdit()) }
             try change(word) { $0.isUnverified = false }
             guard !edit.isEmpty else { continue }
-            // A title that is changed elsewhere meanwhile is a conflict. Tags are only added. A remark becomes the summary of an item
-            // that has none: one that is there is not replaced unasked.
-            let base = isRowOld ? nil : ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags)
+            // What the processing makes of title and tags is not known yet. Else a title that is changed elsewhere meanwhile is a
+            // conflict. A remark becomes the summary of an item that has none, and is asked about where there is one.
+            var parts = [
+                (edit, ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags) as ItemEdit?)
+            ]
+            if isRowOld {
+                parts = [(ItemEdit(title: edit.title, tagChange: edit.tagChange), nil)]
+                if edit.summary != nil { parts.append((ItemEdit(summary: edit.summary), ItemEdit())) }
+            }
             let place = try connection.cached("SELECT coalesce(follows, id) FROM outbox WHERE id = ?").bind(Int(word))
                 .first { $0.int64(0) }
-            let entry = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: place)
-            remarks.append("\(edit.fieldNames) \(edit.isOneWord ? "follows" : "follow") as #\(entry)")
+            for (edit, base) in parts where !edit.isEmpty {
+                let entry = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: place)
+                remarks.append("\(edit.fieldNames) \(edit.isOneWord ? "follows" : "follow") as #\(entry)")
+            }
         }
         return remarks.isEmpty ? nil : remarks.joined(separator: ", ")
     }
@@ -159,7 +169,7 @@ extension OutboxWriter {
         try connection.cached(
             """
             SELECT id, kind, payload, is_unverified, base IS NOT NULL FROM outbox
-            WHERE item_id = ?1 AND state = 'delivered' AND coalesce(follows, id) > ?2 ORDER BY coalesce(follows, id), id
+            WHERE item_id = ?1 AND state = 'delivered' AND is_withdrawn = 0 AND coalesce(follows, id) > ?2 ORDER BY coalesce(follows, id), id
             """
         ).bind(item).bind(Int(place)).all { row -> Intent? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),

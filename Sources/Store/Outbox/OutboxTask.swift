@@ -28,6 +28,8 @@ package struct OutboxTask: Sendable, Equatable {
     package var overridden: Set<Int64> = []
     /// The last delivered entry that has done so.
     package var overridingEntry: Int64?
+    /// Of an edit, the fields of which is not known what they were when it was made.
+    package var unseen = ItemEdit()
     /// Of an edit, what people here have seen in its fields, or have sent: what they put another value in place of.
     package var known: [ItemEdit] = []
 
@@ -148,7 +150,7 @@ extension OutboxTask {
         return try connection.cached(
             """
             SELECT id, kind, state, payload, base, coalesce(follows, id), iif(ended_at IS NULL AND state != 'parked', theirs, NULL)
-            FROM outbox WHERE item_id = ?1 AND \(open)
+            FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0
             ORDER BY coalesce(follows, id), id
             """
         ).bind(entry.itemID).bind(Int(entry.id)).all { row -> Row? in
@@ -178,13 +180,17 @@ extension OutboxTask {
     private mutating func noteKnown(
         _ rows: [Row], _ group: [Row], _ connection: Connection
     ) throws(SQLiteFailure) {
-        func first(_ isOf: (ItemEdit) -> Bool) -> ItemEdit? { group.first { $0.edit.map(isOf) ?? false }?.base }
-        entry.base =
-            group.contains { $0.base == nil }
-            ? nil
-            : ItemEdit(
-                title: first { $0.title != nil }?.title, summary: first { $0.summary != nil }?.summary,
-                tags: first { $0.tags != nil }?.tags)
+        var base = ItemEdit()
+        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>) {
+            // Its first change counts: the later ones were made on top of it.
+            guard let row = group.first(where: { $0.edit?[keyPath: field] != nil }) else { return }
+            if let seen = row.base { base[keyPath: field] = seen[keyPath: field] }
+            if row.base == nil { unseen[keyPath: field] = row.edit?[keyPath: field] }
+        }
+        note(\.title)
+        note(\.summary)
+        note(\.tags)
+        entry.base = group.allSatisfy { $0.base == nil } ? nil : base
         guard rows.count > 1 || entry.attempts > 0 else { return }
         known = rows.compactMap { row in
             row.state == .delivered ? row.edit : row.edit == nil ? nil : row.base

@@ -156,6 +156,7 @@ extension OutboxWriter {
         case .capture, .note:
             let isTakenBack = delivery.there == nil ? false : try takeBackDeletion(of: entry, delivery.serverID)
             try bind(entry, to: delivery.serverID)
+            if !others.isEmpty, case .create(let made) = record.payload { try show(made, as: item) }
             if let made = delivery.item { try insert(made) }
             // The small server answers with the item as it keeps it.
             guard delivery.serverID != nil, delivery.item == nil, !isTakenBack else { break }
@@ -256,6 +257,12 @@ extension OutboxWriter {
         // A pull has brought it already.
         try connection.cached("DELETE FROM local_item WHERE id = ?1 AND EXISTS (SELECT 1 FROM item WHERE id = ?1)")
             .bind(serverID).run()
+    }
+
+    /// Until a pull brings it, the item is shown as it was sent: with the edits that went along.
+    private func show(_ made: NewItem, as item: String) throws(SQLiteFailure) {
+        try connection.cached("UPDATE local_item SET title = ?2, tags = ?3 WHERE id = ?1")
+            .bind(item).bind(made.shownTitle).bind(Tags.json(made.tags)).run()
     }
 
     /// An item that a pull has brought already is as new as the answer to its creation, or newer.

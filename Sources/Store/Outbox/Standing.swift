@@ -21,6 +21,8 @@ struct Standing: Sendable, Equatable {
     var isMaybeApplied: Bool
     var awaitsItem: Bool
     var isUnverified: Bool
+    /// Delivered, and what it asked for besides is not wanted any more.
+    var isWithdrawn: Bool
     var manual: OutboxTask.ManualDecision?
     /// JSON, as the other two.
     var evidence: String?
@@ -44,20 +46,20 @@ struct Standing: Sendable, Equatable {
     private static let columns = """
         state, item_id, ended_at, next_attempt_at, attempts, failures, failed_looks, last_attempt_at, superseded_by,
         superseded_from, remark, error_code, error_message, maybe_applied, awaits_item, is_unverified, by_hand, evidence, base,
-        theirs, undecided_since, undecided_here
+        theirs, undecided_since, undecided_here, is_withdrawn
         """
 
     private func write(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) {
         try connection.cached(
             """
             UPDATE outbox SET (\(Self.columns))
-                = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?
+                = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?
             """
         ).bind(state.rawValue).bind(itemID).bind(endedAt).bind(dueAt).bind(attempts).bind(failures).bind(failedLookups)
             .bind(lastAttemptAt).bind(supersededBy.map(Int.init)).bind(supersededFrom?.rawValue).bind(remark)
             .bind(errorCode).bind(errorMessage).bind(isMaybeApplied ? 1 : 0).bind(awaitsItem ? 1 : 0)
             .bind(isUnverified ? 1 : 0).bind(manual?.rawValue).bind(evidence).bind(base).bind(theirs)
-            .bind(undecidedSince).bind(undecidedHere).bind(Int(id)).run()
+            .bind(undecidedSince).bind(undecidedHere).bind(isWithdrawn ? 1 : 0).bind(Int(id)).run()
     }
 
     /// - Returns: What it was, and what it is; `nil` where there is no such entry.
@@ -85,7 +87,7 @@ extension Standing {
             supersededBy: row.isNull(8) ? nil : row.int64(8),
             supersededFrom: row.text(9).flatMap(OutboxEntry.State.init), remark: row.text(10), errorCode: row.text(11),
             errorMessage: row.text(12), isMaybeApplied: row.int(13) == 1, awaitsItem: row.int(14) == 1,
-            isUnverified: row.int(15) == 1,
+            isUnverified: row.int(15) == 1, isWithdrawn: row.int(22) == 1,
             manual: row.text(16).flatMap(OutboxTask.ManualDecision.init),
             evidence: row.text(17), base: row.text(18), theirs: row.text(19), undecidedSince: row.timestamp(20),
             undecidedHere: row.timestamp(21))

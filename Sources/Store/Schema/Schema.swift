@@ -113,8 +113,7 @@ enum SentPayloads {
     ]
 }
 
-/// Step 15: of edits that wait for one item, the first has the time of all. Step 14 has left some without one. What a follow-up was
-/// for is no mark of a delivered entry any more.
+/// Step 15: of edits that wait for one item, the first has the time of all. Step 14 has left some without one.
 enum EditTimes {
     static let all = [
         """
@@ -130,7 +129,6 @@ enum EditTimes {
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.kind = 'edit'
                 AND earlier.state = 'queued' AND earlier.next_attempt_at IS NOT NULL);
         """,
-        "ALTER TABLE outbox DROP COLUMN is_withdrawn;",
     ]
 }
 

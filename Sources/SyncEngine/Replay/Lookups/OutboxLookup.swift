@@ -85,6 +85,7 @@ struct OutboxLookup: Sendable {
         }
         var base = task.manual == .overwrite ? nil : entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
+        base = base?.overlaid(by: task.unseen.sameFields(of: theirs))
         if !edit.tagChange.isEmpty { base?.tags = theirs.tags }
         let whole = edit.resolved(with: theirs.tags)
         let fields = whole.sameFields(of: theirs)
@@ -123,7 +124,7 @@ struct OutboxLookup: Sendable {
         case .nowhere where exists:
             let saysMore = task.entry.saysMoreThanItsURL
             // What its person has deleted since need not be made.
-            if !saysMore, try await store.openDeletion(of: task.entry.itemID) != nil {
+            if !saysMore, try await openDeletion(of: task.entry.itemID) != nil {
                 return .delivered(WriteOutcome.Delivery(there: ItemEdit()), remark: OutboxEntry.wasThere)
             }
             // The server may hide it while it works on it, or have lost it since, by a deletion of ours too. Sent again, it will tell.
@@ -155,7 +156,12 @@ struct OutboxLookup: Sendable {
         let found = try await find(item, url, entry, exists: exists)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
         // Its person has meant the item that was there, and not the one that waits, whichever was asked for first.
-        return try await store.openDeletion(of: id).map(Whereabouts.toBeDeleted) ?? found
+        return try await openDeletion(of: id).map(Whereabouts.toBeDeleted) ?? found
+    }
+
+    /// One that was given up may still come, as any request without an answer.
+    private func openDeletion(of item: String) async throws -> Int64? {
+        try await store.openDeletion(of: item, givenUpSince: time.now().advanced(by: .zero - interval))
     }
 
     private func find(
