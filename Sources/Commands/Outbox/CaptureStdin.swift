@@ -157,10 +157,8 @@ package enum CaptureLine: Sendable, Equatable {
                 })
         } catch let failure as JSONFields.Failure {
             return refusal("\(failure.reason).")
-        } catch let failure as JSONReader.Failure {
-            return refusal("The line is not a JSON object: \(failure.description).")
         } catch {
-            return refusal("The line cannot be understood.")
+            return refusal("The line is not a JSON object: \(error).")
         }
     }
 

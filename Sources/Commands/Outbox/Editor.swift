@@ -55,9 +55,7 @@ struct Editor {
     }
 
     /// - Throws: where the file cannot be made. Then nothing was written yet.
-    private init(
-        _ text: String, _ context: CommandContext, _ arguments: ParsedArguments
-    ) throws(UserFacingError) {
+    private init(_ text: String, _ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) {
         let variables = context.environment.variables
         command = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
         var name = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
@@ -117,8 +115,7 @@ struct Editor {
     }
 
     private static func failure(_ message: String) -> UserFacingError {
-        UserFacingError(
-            .editorFailed, SafeText.harmless(message) + ".", consequence: WritesRequest.refused)
+        UserFacingError(.editorFailed, SafeText.harmless(message) + ".", consequence: WritesRequest.refused)
     }
 }
 

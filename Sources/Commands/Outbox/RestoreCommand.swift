@@ -73,9 +73,7 @@ enum RestoreCommand {
         return writes
     }
 
-    private static func ids(
-        _ arguments: ParsedArguments, _ reader: StoreReader
-    ) throws(UserFacingError) -> [String] {
+    private static func ids(_ arguments: ParsedArguments, _ reader: StoreReader) throws(UserFacingError) -> [String] {
         guard arguments.has("--gone") == arguments.operands.isEmpty else {
             throw arguments.failure(arguments.has("--gone") ? "--gone takes no ID" : "ID or --gone is missing")
         }
@@ -83,9 +81,7 @@ enum RestoreCommand {
     }
 
     /// Nothing is captured again where the item is still there.
-    private static func takeBack(
-        _ items: [ShownItem], _ context: CommandContext, isAll: Bool
-    ) throws(UserFacingError) {
+    private static func takeBack(_ items: [ShownItem], _ context: CommandContext, isAll: Bool) throws(UserFacingError) {
         for item in items {
             guard let deletion = item.deletion, deletion.state != .queued || deletion.maybeApplied else { continue }
             throw UserFacingError(

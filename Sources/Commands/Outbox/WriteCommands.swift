@@ -41,9 +41,7 @@ enum CaptureCommand {
 
     /// What belongs to one item cannot be meant for many.
     private static func checkForStdin(_ arguments: ParsedArguments) throws(UserFacingError) {
-        if let url = arguments.operands.first {
-            throw arguments.failure("\(url) and --stdin exclude each other")
-        }
+        if let url = arguments.operands.first { throw arguments.failure("\(url) and --stdin exclude each other") }
         let ofMany = ["--stdin"] + [CommandOption.wait, .json, .help].map(\.name)
         for option in command.entry.options.map(\.name) where !ofMany.contains(option) && arguments.has(option) {
             throw arguments.failure("\(option) and --stdin exclude each other; say it in the line")
@@ -202,9 +200,7 @@ enum TagWords {
     /// As the main server and older releases write them; the small server keeps capitals.
     static func lowered(_ tags: [String], _ context: CommandContext) -> [String] {
         // What is refused for another letter is not lowered first.
-        let strange = tags.filter { tag in
-            tag.lowercased() != tag && tag.utf8.allSatisfy { $0 < 0x80 }
-        }
+        let strange = tags.filter { tag in tag.lowercased() != tag && tag.utf8.allSatisfy { $0 < 0x80 } }
         guard !strange.isEmpty, dialect(context) != .express else { return tags }
         context.say("the server writes tags in lower case: \(strange.map { $0.lowercased() }.joined(separator: ", "))")
         return tags.map { tag in strange.contains(tag) ? tag.lowercased() : tag }
@@ -244,8 +240,7 @@ enum NamedItems {
             let words = line.split(whereSeparator: \.isWhitespace)
             guard words.count < 2 else {
                 throw arguments.failure(
-                    "line \(number + 1) of stdin has more than an id; with --ids, list and search print ids alone"
-                )
+                    "line \(number + 1) of stdin has more than an id; with --ids, list and search print ids alone")
             }
             ids += words.map(String.init)
         }
@@ -253,9 +248,7 @@ enum NamedItems {
     }
 
     static func show(_ items: some Collection<ListedItem>, of count: Int, _ context: CommandContext) {
-        let lines = items.map { item in
-            "\(item.id)  \(item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)")"
-        }
+        let lines = items.map { "\($0.id)  \($0.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)")" }
         show(lines, of: count, context)
     }
 

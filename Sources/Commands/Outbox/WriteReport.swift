@@ -102,29 +102,21 @@ package struct WriteReport: ControlReply, WriteAnswer {
     package var writes: [Write]
 
     package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        self.source = source
-        self.sending = sending
-        writes = acceptances.map(Write.init)
+        (self.source, self.sending, writes) = (source, sending, acceptances.map(Write.init))
     }
 
-    package var hasQueued: Bool {
-        writes.contains { $0.outcome == .accepted && $0.state != .delivered }
-    }
+    package var hasQueued: Bool { writes.contains { $0.outcome == .accepted && $0.state != .delivered } }
 
     /// The entries whose end is still to come.
-    package var waiting: [Int64] {
-        writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry)
-    }
+    package var waiting: [Int64] { writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry) }
 
     package mutating func update(_ report: DeliveryReport) {
         let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
         for index in writes.indices {
             guard let entry = writes[index].entry.flatMap({ found[$0] }) else { continue }
-            (writes[index].state, writes[index].itemID, writes[index].behind) = (
-                entry.state, entry.itemID, entry.behind
-            )
-            (writes[index].awaitsDecision, writes[index].remark) = (entry.awaitsDecision, entry.remark)
-            writes[index].error = entry.error
+            (writes[index].state, writes[index].itemID) = (entry.state, entry.itemID)
+            (writes[index].behind, writes[index].awaitsDecision) = (entry.behind, entry.awaitsDecision)
+            (writes[index].remark, writes[index].error) = (entry.remark, entry.error)
         }
     }
 
@@ -224,9 +216,7 @@ extension WriteReport: Report {
 /// Words that several reports about the outbox share.
 enum OutboxWords {
     /// As much of a server's id as a person needs: ids may be shortened to what only one item has.
-    static func shortID(_ id: String) -> String {
-        String(id.prefix(id.hasPrefix("local-") ? 24 : 8))
-    }
+    static func shortID(_ id: String) -> String { String(id.prefix(id.hasPrefix("local-") ? 24 : 8)) }
 
     /// `#10, #11 and 12 more`
     static func numbers(_ entries: [Int64], of count: Int? = nil, most: Int = 10) -> String {
@@ -260,16 +250,13 @@ extension RequestMembers {
             var writes: [WriteRequest] = []
             try reader.array { reader in
                 guard writes.count < most else { throw RequestRefusal(reason: "writes has more than \(most)") }
-                do { writes.append(try WriteRequest(try JSONFields(&reader))) } catch let failure as JSONFields.Failure
-                {
+                do { writes.append(try .init(try JSONFields(&reader))) } catch let failure as JSONFields.Failure {
                     throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
                 }
             }
             return writes
         }
-        guard let writes, !writes.isEmpty else {
-            throw RequestRefusal(reason: "writes must have 1 to \(most) objects")
-        }
+        guard let writes, !writes.isEmpty else { throw RequestRefusal(reason: "writes must have 1 to \(most) objects") }
         return writes
     }
 }
