@@ -17,7 +17,6 @@ struct Editor {
     /// - Parameters:
     ///   - typed: What was typed on the terminal already, in the place of an editor's text.
     ///   - read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
-    /// - Returns: `nil` where nothing was written.
     /// - Throws: what `read` and the queueing throw, with the name of the file. `editor_failed`.
     static func write(
         _ text: String, typed: String? = nil, _ context: CommandContext, _ arguments: ParsedArguments, name: String,

@@ -47,9 +47,7 @@ struct QueueRequest: Request {
     typealias Answer = QueueReport
     static let command = "queue"
 
-    /// Entries in one answer.
     private static let mostListed: Int64 = 1_000
-    /// What a list has where nothing else is asked for.
     static let usuallyListed = 50
 
     let filter: OutboxFilter
@@ -148,7 +146,6 @@ package struct QueueReport: ControlReply {
 }
 
 extension OutboxFilter {
-    /// `open`, `all`, or a state.
     package var name: String {
         if case .state(let state) = self { state.rawValue } else { self == .open ? "open" : "all" }
     }

@@ -163,10 +163,15 @@ enum DeleteCommand {
     ) { context, arguments throws(UserFacingError) in
         let confirmation = Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
-        if let found = try titles(of: items, context, isStrict: confirmation != nil) {
+        do throws(UserFacingError) {
+            let reader = try StoreReader(path: context.paths.database)
+            let found = try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
             if context.isText || confirmation != nil { NamedItems.show(found, of: found.count, context) }
             // What was shown is what is deleted.
             items = found.map(\.id)
+        } catch {
+            // A person who is asked has to see what for. Else it is for the daemon to say which there are.
+            if confirmation != nil, error.code == .itemUnknown || error.code == .itemAmbiguous { throw error }
         }
         let those = items.count == 1 ? "this item" : "these \(Formatting.count(items.count)) items"
         if confirmation?.ask("Delete \(those) on the server?") == false {
@@ -175,23 +180,6 @@ enum DeleteCommand {
         }
         let writes = RequestClient.keyed(items.map { .delete(item: $0) })
         return try WriteFlow.run(context, arguments, writes, names: items)
-    }
-
-    /// `nil` where the copy cannot be read here, or one of the ids names no item: then it is for the daemon to
-    /// say so, of each.
-    ///
-    /// - Throws: `item_unknown` and `item_ambiguous` where `isStrict`.
-    private static func titles(
-        of items: [String], _ context: CommandContext, isStrict: Bool
-    ) throws(UserFacingError) -> [ListedItem]? {
-        do throws(UserFacingError) {
-            let reader = try StoreReader(path: context.paths.database)
-            return try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
-        } catch {
-            // A person who is asked has to see what for.
-            guard isStrict, error.code == .itemUnknown || error.code == .itemAmbiguous else { return nil }
-            throw error
-        }
     }
 }
 
@@ -215,8 +203,6 @@ enum TagWords {
 /// Items that a person names by their ids, or pipes in.
 enum NamedItems {
     /// The ids, each once; `-` reads them from stdin.
-    ///
-    /// - Parameter words: the operands that are ids.
     static func ids(_ arguments: ParsedArguments, _ words: [String]? = nil) throws(UserFacingError) -> [String] {
         var ids: [String] = []
         var seen: Set<ByteText> = []
@@ -285,7 +271,6 @@ struct WaitOption {
     /// `nil`: without a limit.
     var limit: Duration?
 
-    /// `nil` without the option.
     init?(_ arguments: ParsedArguments) throws(UserFacingError) {
         guard arguments.has("--wait") else { return nil }
         guard let text = arguments.value("--wait") else { return }
@@ -324,7 +309,6 @@ enum TextInput {
             recoverySuggestion: "Check where stdin comes from.")
     }
 
-    /// - Parameter name: of the text, for messages.
     static func all(
         of descriptor: Int32, _ name: String, atMost limit: Int = CaptureLine.longest
     ) throws(UserFacingError) -> String {

@@ -9,7 +9,6 @@ package protocol WriteAnswer: ControlReply {
     static var variant: String? { get }
     /// So many writes may be answered so.
     static var mostWrites: Int { get }
-    /// Whether any of them is to be sent.
     var hasQueued: Bool { get }
 
     init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending)
@@ -79,7 +78,6 @@ package struct WriteReport: ControlReply, WriteAnswer {
 
         package var outcome: Outcome
         @Nullable package var entry: Int64? = nil
-        /// A state of the outbox (docs/outbox.md).
         @Nullable package var state: OutboxEntry.State? = nil
         @Nullable package var kind: OutboxEntry.Kind? = nil
         @Nullable package var itemID: String? = nil
@@ -96,7 +94,6 @@ package struct WriteReport: ControlReply, WriteAnswer {
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var sending: Sending
-    /// Whether delivery was waited for.
     package var waited = false
     /// In the order of the drafts.
     package var writes: [Write]
@@ -237,7 +234,6 @@ extension String {
 }
 
 extension RequestMembers {
-    /// As many as one request may be about.
     func entries() throws(RequestRefusal) -> [Int64] {
         guard let entries = try numbers("entries"), !entries.isEmpty, entries.count <= WriteLimits.together else {
             throw RequestRefusal(reason: "entries must have 1 to \(WriteLimits.together) numbers")
