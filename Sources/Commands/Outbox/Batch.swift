@@ -26,9 +26,7 @@ struct Batch: ~Copyable {
     ///   - answers: to the writes of one request, in their order.
     ///   - count: how many writes these were.
     ///   - refusal: of the write with this number, from 0.
-    mutating func take(
-        _ answers: [WriteTally], of count: Int, refusal: (Int, UserFacingError) -> BatchReport.Refusal
-    ) {
+    mutating func take(_ answers: [WriteTally], of count: Int, refusal: (Int, UserFacingError) -> BatchReport.Refusal) {
         var first = 0
         for tally in answers {
             report.accept(tally)

@@ -35,7 +35,6 @@ package struct BatchReport: Sendable, Equatable, Codable {
     @Nullable package var superseded: Int? = nil
     @Nullable package var firstEntry: Int64? = nil
     @Nullable package var lastEntry: Int64? = nil
-    /// The first 100.
     package var refusals: [Refusal] = []
 
     package mutating func refuse(_ refusal: Refusal) {

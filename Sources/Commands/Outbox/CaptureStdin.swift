@@ -39,7 +39,12 @@ struct CaptureStdin: ~Copyable {
             case .pause:
                 try flush()
                 batch.outbox.closeFile()
-            case .interrupted: return sayWhereItStopped()
+            case .interrupted:
+                // Lines that were read and not yet written are left where they came from.
+                let next = group.first?.line ?? linesRead + 1
+                batch.display.end()
+                return batch.context.say(
+                    "interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
             case .tooLong:
                 linesRead += 1
                 take(.tooLong, size: 0)
@@ -60,14 +65,6 @@ struct CaptureStdin: ~Copyable {
             try flush()
             throw stopped(TextInput.failure(error.code), before: linesRead + 1)
         }
-    }
-
-    /// Lines that were read and not yet written are left where they came from.
-    private mutating func sayWhereItStopped() {
-        let next = group.first?.line ?? linesRead + 1
-        batch.display.end()
-        batch.context.say(
-            "interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
     }
 
     private mutating func take(_ line: CaptureLine, size: Int) {
@@ -122,7 +119,6 @@ struct CaptureStdin: ~Copyable {
 package enum CaptureLine: Sendable, Equatable {
     case blank
     case item(NewItem)
-    /// Nothing is queued for it.
     case refused(UserFacingError)
 
     /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
@@ -157,10 +153,8 @@ package enum CaptureLine: Sendable, Equatable {
                 })
         } catch let failure as JSONFields.Failure {
             return refusal("\(failure.reason).")
-        } catch let failure as JSONReader.Failure {
-            return refusal("The line is not a JSON object: \(failure.description).")
         } catch {
-            return refusal("The line cannot be understood.")
+            return refusal("The line is not a JSON object: \(error).")
         }
     }
 

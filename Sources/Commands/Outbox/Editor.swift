@@ -17,7 +17,6 @@ struct Editor {
     /// - Parameters:
     ///   - typed: What was typed on the terminal already, in the place of an editor's text.
     ///   - read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
-    /// - Returns: `nil` where nothing was written.
     /// - Throws: what `read` and the queueing throw, with the name of the file. `editor_failed`.
     static func write(
         _ text: String, typed: String? = nil, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
@@ -55,9 +54,7 @@ struct Editor {
     }
 
     /// - Throws: where the file cannot be made. Then nothing was written yet.
-    private init(
-        _ text: String, _ context: CommandContext, _ arguments: ParsedArguments
-    ) throws(UserFacingError) {
+    private init(_ text: String, _ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) {
         let variables = context.environment.variables
         command = [variables["VISUAL"], variables["EDITOR"]].compactMap(\.self).first { !$0.isEmpty } ?? "vi"
         var name = Array("\(variables["TMPDIR"] ?? "/tmp")/prsnl-XXXXXX.md".utf8CString)
@@ -117,8 +114,7 @@ struct Editor {
     }
 
     private static func failure(_ message: String) -> UserFacingError {
-        UserFacingError(
-            .editorFailed, SafeText.harmless(message) + ".", consequence: WritesRequest.refused)
+        UserFacingError(.editorFailed, SafeText.harmless(message) + ".", consequence: WritesRequest.refused)
     }
 }
 

@@ -59,9 +59,7 @@ package struct OutboxAnswer<Outcome: OutboxOutcome>: ControlReply, Report {
     package var head: OutboxAnswerHead
     package var outcome: Outcome
 
-    package init(
-        _ outcome: Outcome, dryRun: Bool? = nil, source: StatusReport.Source, sending: Sending? = nil
-    ) {
+    package init(_ outcome: Outcome, dryRun: Bool? = nil, source: StatusReport.Source, sending: Sending? = nil) {
         head = OutboxAnswerHead(source: source, sending: sending, dryRun: dryRun)
         self.outcome = outcome
     }

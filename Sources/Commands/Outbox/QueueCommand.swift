@@ -13,18 +13,14 @@ enum QueueCommand {
     ) { context, arguments throws(UserFacingError) in
         let request = QueueRequest(filter: try filter(arguments))
         func report() throws(UserFacingError) -> QueueReport { try context.answer(request) }
-        if arguments.has("--watch") {
-            return try Watch.run(context, report) { $0.text(TextStyle()) }
-        }
+        if arguments.has("--watch") { return try Watch.run(context, report) { $0.text(TextStyle()) } }
         try context.write(try report())
         return .fine
     }
 
     private static func filter(_ arguments: ParsedArguments) throws(UserFacingError) -> OutboxFilter {
         guard let name = arguments.value("--state") else { return arguments.has("--all") ? .all : .open }
-        if arguments.has("--all") {
-            throw arguments.failure("--all and --state exclude each other")
-        }
+        if arguments.has("--all") { throw arguments.failure("--all and --state exclude each other") }
         guard let state = OutboxEntry.State(rawValue: name) else {
             let states = OutboxEntry.State.allCases.map(\.rawValue).joined(separator: ", ")
             throw arguments.failure("\(name) is not a state; there are \(states)")
@@ -51,9 +47,7 @@ struct QueueRequest: Request {
     typealias Answer = QueueReport
     static let command = "queue"
 
-    /// Entries in one answer.
     private static let mostListed: Int64 = 1_000
-    /// What a list has where nothing else is asked for.
     static let usuallyListed = 50
 
     let filter: OutboxFilter
@@ -142,9 +136,8 @@ package struct QueueReport: ControlReply {
     }
 
     package init(
-        _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source,
-        connectivity: Connectivity? = nil, wait: ServerWait? = nil, problem: UserFacingError? = nil,
-        now: Timestamp
+        _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source, connectivity: Connectivity? = nil,
+        wait: ServerWait? = nil, problem: UserFacingError? = nil, now: Timestamp
     ) {
         (self.source, generatedAt, self.filter) = (source, now, filter.name)
         (total, entries) = (list.total, list.entries.map(\.shown))
@@ -153,7 +146,6 @@ package struct QueueReport: ControlReply {
 }
 
 extension OutboxFilter {
-    /// `open`, `all`, or a state.
     package var name: String {
         if case .state(let state) = self { state.rawValue } else { self == .open ? "open" : "all" }
     }

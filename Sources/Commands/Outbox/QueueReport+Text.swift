@@ -102,14 +102,14 @@ extension TimedReport {
 private let dueNow = "due now"
 
 extension OutboxEntry.Status {
-    /// Two lines, three where there is an error or a remark.
-    ///
     /// - Parameter said: The reason that stands above all entries.
     fileprivate func lines(
         _ style: TextStyle, next: String?, said: String?, now: Timestamp, isFirst: Bool
     ) -> [String] {
         let since = "since \(Formatting.timeWithAge(acceptedAt, now: now, named: isFirst))"
-        let front = "\(style.paint("#\(entry)", .yellow))  \(painted(style))  \(style.paint(kind.rawValue, .cyan))  "
+        let colours: [OutboxEntry.State: TextStyle.Colour] = [.parked: .red, .unknown: .yellow, .delivered: .green]
+        let shownState = colours[state].map { style.paint(state.rawValue, $0) } ?? state.rawValue
+        let front = "\(style.paint("#\(entry)", .yellow))  \(shownState)  \(style.paint(kind.rawValue, .cyan))  "
         let frontWidth = TextLayout.width("#\(entry)  \(state)  \(kind)  ")
         var lines = [front + TextLayout.cut(style.safe(what), to: max(20, style.rowWidth - frontWidth))]
         lines.append(
@@ -123,7 +123,6 @@ extension OutboxEntry.Status {
         return lines
     }
 
-    /// What a person can do about a parked write.
     private var choices: Advice {
         let show: Advice = "`prsnlctl queue show \(entry)`"
         let drop: Advice = "To give it up: `prsnlctl queue drop \(entry)`."
@@ -136,11 +135,6 @@ extension OutboxEntry.Status {
             return "To send it: `prsnlctl delete \(itemID)`. \(drop) To look at it: \(show)."
         default: return "To send it: \(retry). \(drop) To look at it: \(show)."
         }
-    }
-
-    private func painted(_ style: TextStyle) -> String {
-        let colours: [OutboxEntry.State: TextStyle.Colour] = [.parked: .red, .unknown: .yellow, .delivered: .green]
-        return colours[state].map { style.paint(state.rawValue, $0) } ?? state.rawValue
     }
 
     fileprivate var isFailingFollowUp: Bool {
@@ -157,8 +151,10 @@ extension EntryReport: Report {
         }
         let reachable = "the server, for \(Formatting.duration(.seconds(entry.reachableAge))) since it was accepted"
         let numbered = requests.enumerated().map { "\($0 + 1). \($1.line(style))" }
+        let state = [entry.state.rawValue, whatNext(entry)].compactMap(\.self).joined(separator: "; ")
         let head: [TextLayout.Field] = [
-            ("Write", ["#\(entry.entry), \(entry.kind)"]), ("State", stateText(style)),
+            ("Write", ["#\(entry.entry), \(entry.kind)"]),
+            ("State", [state] + [entry.remark].compactMap(\.self).map(style.safe)),
             ("Item", [style.safe(entry.itemID)]),
         ]
         let rows: [TextLayout.Field] = [
@@ -170,11 +166,6 @@ extension EntryReport: Report {
             ("Requests", numbered.isEmpty ? ["none yet"] : numbered),
         ]
         return fields(head + write.lines(style) + rows, style)
-    }
-
-    private func stateText(_ style: TextStyle) -> [String] {
-        let words = [entry.state.rawValue, whatNext(entry)].compactMap(\.self)
-        return [words.joined(separator: "; ")] + [entry.remark].compactMap(\.self).map(style.safe)
     }
 
     /// Field by field: what it was, what is on the server, what was to be written.

@@ -12,7 +12,11 @@ enum RestoreCommand {
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         var deleted: [ShownItem] = []
-        for id in try ids(arguments, reader) {
+        let isOfGone = arguments.has("--gone")
+        guard isOfGone == arguments.operands.isEmpty else {
+            throw arguments.failure(isOfGone ? "--gone takes no ID" : "ID or --gone is missing")
+        }
+        for id in isOfGone ? try reader.goneItems().map(\.itemID) : try NamedItems.ids(arguments) {
             let item: ShownItem
             do throws(UserFacingError) { item = try reader.deletedItem(id) } catch {
                 throw error.with(consequence: "Nothing was restored.")
@@ -73,19 +77,8 @@ enum RestoreCommand {
         return writes
     }
 
-    private static func ids(
-        _ arguments: ParsedArguments, _ reader: StoreReader
-    ) throws(UserFacingError) -> [String] {
-        guard arguments.has("--gone") == arguments.operands.isEmpty else {
-            throw arguments.failure(arguments.has("--gone") ? "--gone takes no ID" : "ID or --gone is missing")
-        }
-        return arguments.has("--gone") ? try reader.goneItems().map(\.itemID) : try NamedItems.ids(arguments)
-    }
-
     /// Nothing is captured again where the item is still there.
-    private static func takeBack(
-        _ items: [ShownItem], _ context: CommandContext, isAll: Bool
-    ) throws(UserFacingError) {
+    private static func takeBack(_ items: [ShownItem], _ context: CommandContext, isAll: Bool) throws(UserFacingError) {
         for item in items {
             guard let deletion = item.deletion, deletion.state != .queued || deletion.maybeApplied else { continue }
             throw UserFacingError(

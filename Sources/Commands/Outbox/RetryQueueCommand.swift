@@ -12,11 +12,9 @@ enum RetryQueueCommand {
         ], asks: [RetryRequest.self]
     ) { context, arguments throws(UserFacingError) in
         let numbers = try EntryNumbers.parse(arguments)
-        try context.write(
-            try context.answer(
-                RetryRequest(
-                    entries: numbers.isEmpty ? nil : numbers, parked: arguments.has("--parked"),
-                    dryRun: arguments.has("--dry-run"))))
+        let (parked, dryRun) = (arguments.has("--parked"), arguments.has("--dry-run"))
+        let request = RetryRequest(entries: numbers.isEmpty ? nil : numbers, parked: parked, dryRun: dryRun)
+        try context.write(try context.answer(request))
         return .fine
     }
 }

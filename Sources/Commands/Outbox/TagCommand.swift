@@ -87,8 +87,7 @@ enum TagCommand {
             if words.allSatisfy(\.isWhitespace) { throw arguments.failure("--query has no words") }
             let query = try SavedSearches.query(words, context)
             list = try StoreReader(path: context.paths.database).search(query, limit: ListOptions.most)
-            let report = ItemListReport(list, shortIDs: [], words: words)
-            for remark in report.remarks { context.say(remark) }
+            for remark in ItemListReport(list, shortIDs: [], words: words).remarks { context.say(remark) }
         } else if arguments.has("--rename") {
             let filter = ItemFilter(tags: change.removed)
             list = try StoreReader(path: context.paths.database).list(filter, limit: ListOptions.most)
@@ -96,9 +95,7 @@ enum TagCommand {
         } else {
             let reader = try? StoreReader(path: context.paths.database)
             // What names no item, the daemon refuses.
-            return try NamedItems.ids(arguments, names).map { id in
-                (try? reader?.itemToChange(id)) ?? ListedItem(id: id)
-            }
+            return try NamedItems.ids(arguments, names).map { (try? reader?.itemToChange($0)) ?? ListedItem(id: $0) }
         }
         return list.items
     }

@@ -41,9 +41,7 @@ enum CaptureCommand {
 
     /// What belongs to one item cannot be meant for many.
     private static func checkForStdin(_ arguments: ParsedArguments) throws(UserFacingError) {
-        if let url = arguments.operands.first {
-            throw arguments.failure("\(url) and --stdin exclude each other")
-        }
+        if let url = arguments.operands.first { throw arguments.failure("\(url) and --stdin exclude each other") }
         let ofMany = ["--stdin"] + [CommandOption.wait, .json, .help].map(\.name)
         for option in command.entry.options.map(\.name) where !ofMany.contains(option) && arguments.has(option) {
             throw arguments.failure("\(option) and --stdin exclude each other; say it in the line")
@@ -165,10 +163,15 @@ enum DeleteCommand {
     ) { context, arguments throws(UserFacingError) in
         let confirmation = Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
-        if let found = try titles(of: items, context, isStrict: confirmation != nil) {
+        do throws(UserFacingError) {
+            let reader = try StoreReader(path: context.paths.database)
+            let found = try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
             if context.isText || confirmation != nil { NamedItems.show(found, of: found.count, context) }
             // What was shown is what is deleted.
             items = found.map(\.id)
+        } catch {
+            // A person who is asked has to see what for. Else it is for the daemon to say which there are.
+            if confirmation != nil, error.code == .itemUnknown || error.code == .itemAmbiguous { throw error }
         }
         let those = items.count == 1 ? "this item" : "these \(Formatting.count(items.count)) items"
         if confirmation?.ask("Delete \(those) on the server?") == false {
@@ -178,23 +181,6 @@ enum DeleteCommand {
         let writes = RequestClient.keyed(items.map { .delete(item: $0) })
         return try WriteFlow.run(context, arguments, writes, names: items)
     }
-
-    /// `nil` where the copy cannot be read here, or one of the ids names no item: then it is for the daemon to
-    /// say so, of each.
-    ///
-    /// - Throws: `item_unknown` and `item_ambiguous` where `isStrict`.
-    private static func titles(
-        of items: [String], _ context: CommandContext, isStrict: Bool
-    ) throws(UserFacingError) -> [ListedItem]? {
-        do throws(UserFacingError) {
-            let reader = try StoreReader(path: context.paths.database)
-            return try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
-        } catch {
-            // A person who is asked has to see what for.
-            guard isStrict, error.code == .itemUnknown || error.code == .itemAmbiguous else { return nil }
-            throw error
-        }
-    }
 }
 
 /// Tags as a person types them.
@@ -202,9 +188,7 @@ enum TagWords {
     /// As the main server and older releases write them; the small server keeps capitals.
     static func lowered(_ tags: [String], _ context: CommandContext) -> [String] {
         // What is refused for another letter is not lowered first.
-        let strange = tags.filter { tag in
-            tag.lowercased() != tag && tag.utf8.allSatisfy { $0 < 0x80 }
-        }
+        let strange = tags.filter { tag in tag.lowercased() != tag && tag.utf8.allSatisfy { $0 < 0x80 } }
         guard !strange.isEmpty, dialect(context) != .express else { return tags }
         context.say("the server writes tags in lower case: \(strange.map { $0.lowercased() }.joined(separator: ", "))")
         return tags.map { tag in strange.contains(tag) ? tag.lowercased() : tag }
@@ -219,8 +203,6 @@ enum TagWords {
 /// Items that a person names by their ids, or pipes in.
 enum NamedItems {
     /// The ids, each once; `-` reads them from stdin.
-    ///
-    /// - Parameter words: the operands that are ids.
     static func ids(_ arguments: ParsedArguments, _ words: [String]? = nil) throws(UserFacingError) -> [String] {
         var ids: [String] = []
         var seen: Set<ByteText> = []
@@ -244,8 +226,7 @@ enum NamedItems {
             let words = line.split(whereSeparator: \.isWhitespace)
             guard words.count < 2 else {
                 throw arguments.failure(
-                    "line \(number + 1) of stdin has more than an id; with --ids, list and search print ids alone"
-                )
+                    "line \(number + 1) of stdin has more than an id; with --ids, list and search print ids alone")
             }
             ids += words.map(String.init)
         }
@@ -253,9 +234,7 @@ enum NamedItems {
     }
 
     static func show(_ items: some Collection<ListedItem>, of count: Int, _ context: CommandContext) {
-        let lines = items.map { item in
-            "\(item.id)  \(item.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)")"
-        }
+        let lines = items.map { "\($0.id)  \($0.title.flatMap { $0.isEmpty ? nil : $0 } ?? "(no title)")" }
         show(lines, of: count, context)
     }
 
@@ -292,7 +271,6 @@ struct WaitOption {
     /// `nil`: without a limit.
     var limit: Duration?
 
-    /// `nil` without the option.
     init?(_ arguments: ParsedArguments) throws(UserFacingError) {
         guard arguments.has("--wait") else { return nil }
         guard let text = arguments.value("--wait") else { return }
@@ -331,7 +309,6 @@ enum TextInput {
             recoverySuggestion: "Check where stdin comes from.")
     }
 
-    /// - Parameter name: of the text, for messages.
     static func all(
         of descriptor: Int32, _ name: String, atMost limit: Int = CaptureLine.longest
     ) throws(UserFacingError) -> String {

@@ -33,10 +33,7 @@ enum WriteFlow {
         return report.exitCode
     }
 
-    /// - Throws: Says what of them is on disk.
-    static func write(
-        _ writes: [WriteRequest], _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> WriteReport {
+    static func write(_ writes: [WriteRequest], _ outbox: inout RequestClient) throws(UserFacingError) -> WriteReport {
         var answers = try journal(WritesRequest(writes), &outbox)
         var report = answers.removeFirst()
         for answer in answers {

@@ -9,7 +9,6 @@ package protocol WriteAnswer: ControlReply {
     static var variant: String? { get }
     /// So many writes may be answered so.
     static var mostWrites: Int { get }
-    /// Whether any of them is to be sent.
     var hasQueued: Bool { get }
 
     init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending)
@@ -79,7 +78,6 @@ package struct WriteReport: ControlReply, WriteAnswer {
 
         package var outcome: Outcome
         @Nullable package var entry: Int64? = nil
-        /// A state of the outbox (docs/outbox.md).
         @Nullable package var state: OutboxEntry.State? = nil
         @Nullable package var kind: OutboxEntry.Kind? = nil
         @Nullable package var itemID: String? = nil
@@ -96,35 +94,26 @@ package struct WriteReport: ControlReply, WriteAnswer {
     package var schemaVersion = 1
     package var source: StatusReport.Source
     package var sending: Sending
-    /// Whether delivery was waited for.
     package var waited = false
     /// In the order of the drafts.
     package var writes: [Write]
 
     package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        self.source = source
-        self.sending = sending
-        writes = acceptances.map(Write.init)
+        (self.source, self.sending, writes) = (source, sending, acceptances.map(Write.init))
     }
 
-    package var hasQueued: Bool {
-        writes.contains { $0.outcome == .accepted && $0.state != .delivered }
-    }
+    package var hasQueued: Bool { writes.contains { $0.outcome == .accepted && $0.state != .delivered } }
 
     /// The entries whose end is still to come.
-    package var waiting: [Int64] {
-        writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry)
-    }
+    package var waiting: [Int64] { writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry) }
 
     package mutating func update(_ report: DeliveryReport) {
         let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
         for index in writes.indices {
             guard let entry = writes[index].entry.flatMap({ found[$0] }) else { continue }
-            (writes[index].state, writes[index].itemID, writes[index].behind) = (
-                entry.state, entry.itemID, entry.behind
-            )
-            (writes[index].awaitsDecision, writes[index].remark) = (entry.awaitsDecision, entry.remark)
-            writes[index].error = entry.error
+            (writes[index].state, writes[index].itemID) = (entry.state, entry.itemID)
+            (writes[index].behind, writes[index].awaitsDecision) = (entry.behind, entry.awaitsDecision)
+            (writes[index].remark, writes[index].error) = (entry.remark, entry.error)
         }
     }
 
@@ -224,9 +213,7 @@ extension WriteReport: Report {
 /// Words that several reports about the outbox share.
 enum OutboxWords {
     /// As much of a server's id as a person needs: ids may be shortened to what only one item has.
-    static func shortID(_ id: String) -> String {
-        String(id.prefix(id.hasPrefix("local-") ? 24 : 8))
-    }
+    static func shortID(_ id: String) -> String { String(id.prefix(id.hasPrefix("local-") ? 24 : 8)) }
 
     /// `#10, #11 and 12 more`
     static func numbers(_ entries: [Int64], of count: Int? = nil, most: Int = 10) -> String {
@@ -247,7 +234,6 @@ extension String {
 }
 
 extension RequestMembers {
-    /// As many as one request may be about.
     func entries() throws(RequestRefusal) -> [Int64] {
         guard let entries = try numbers("entries"), !entries.isEmpty, entries.count <= WriteLimits.together else {
             throw RequestRefusal(reason: "entries must have 1 to \(WriteLimits.together) numbers")
@@ -260,16 +246,13 @@ extension RequestMembers {
             var writes: [WriteRequest] = []
             try reader.array { reader in
                 guard writes.count < most else { throw RequestRefusal(reason: "writes has more than \(most)") }
-                do { writes.append(try WriteRequest(try JSONFields(&reader))) } catch let failure as JSONFields.Failure
-                {
+                do { writes.append(try .init(try JSONFields(&reader))) } catch let failure as JSONFields.Failure {
                     throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
                 }
             }
             return writes
         }
-        guard let writes, !writes.isEmpty else {
-            throw RequestRefusal(reason: "writes must have 1 to \(most) objects")
-        }
+        guard let writes, !writes.isEmpty else { throw RequestRefusal(reason: "writes must have 1 to \(most) objects") }
         return writes
     }
 }
