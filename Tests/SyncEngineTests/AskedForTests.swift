@@ -111,11 +111,12 @@ import Testing
     /// Until a pull brings it.
     @Test func whatACreationCarriedIsShown() async throws {
         let (fixture, _) = try await fixture()
-        let made = try await fixture.accept(.note("A note, which is long enough", title: "One"))
-        try await fixture.accept(.edit(item: made.itemID, ItemEdit(title: "Two", tags: ["b"])))
+        let made = try await fixture.accept(.url("https://example.org/new", title: "One"))
+        let edit = ItemEdit(title: "Two", tagChange: TagChange(added: ["b"]))
+        try await fixture.accept(.edit(item: made.itemID, edit))
         fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: .max)
         try await fixture.pull()
-        #expect(try fixture.states() == [.delivered, .delivered])
+        #expect(try fixture.outbox() == ["#1 capture delivered", "#2 edit delivered"])
         let shown = try fixture.query("SELECT title || ' ' || tags FROM timeline WHERE title IN ('One', 'Two')")
         #expect(shown == #"Two ["b"]"#)
     }
@@ -205,8 +206,9 @@ import Testing
         try await fixture.pull()
         try await fixture.accept(.url("https://example.org/new", title: "Mine", tags: ["a"], note: "Read it"))
         try await fixture.pull()
-        #expect(try fixture.query("SELECT waiting FROM copy") == "1")
-        #expect(try fixture.states() == [.delivered, .delivered, .queued])
+        // The remark by itself: it replaces no summary.
+        #expect(try fixture.query("SELECT waiting FROM copy") == "2")
+        #expect(try fixture.states() == [.delivered, .delivered, .queued, .queued])
         try await settleAndPull(fixture)
         let there = try #require(fixture.server.items().first { $0.url == "https://example.org/new" })
         #expect(there.title == "Mine" && there.tags == ["a"] && there.summary == "Read it")

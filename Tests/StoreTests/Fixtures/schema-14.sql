@@ -106,8 +106,7 @@ CREATE TABLE outbox (
     by_hand TEXT CHECK (by_hand IN ('retry', 'overwrite')),
     evidence TEXT,
     undecided_since TEXT,
-    undecided_here TEXT, superseded_from TEXT, command TEXT,
-    is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1)),
+    undecided_here TEXT, superseded_from TEXT, command TEXT, is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1)),
     CHECK ((ended_at IS NULL) = (state IN ('queued', 'sending', 'unknown', 'parked'))),
     CHECK (next_attempt_at IS NULL OR state IN ('queued', 'unknown'))
 ) STRICT;
