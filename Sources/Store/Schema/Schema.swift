@@ -128,7 +128,7 @@ enum EditTimes {
         WHERE kind = 'edit' AND state = 'queued' AND next_attempt_at IS NOT NULL AND EXISTS (SELECT 1 FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.kind = 'edit'
                 AND earlier.state = 'queued' AND earlier.next_attempt_at IS NOT NULL);
-        """,
+        """
     ]
 }
 
