@@ -75,6 +75,18 @@ import Testing
         try fixture.expectSound()
     }
 
+    @Test func eachOfTwoConflictsSaysItsReason() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept([
+            .edit(item: item, ItemEdit(title: "Mine")), .edit(item: item, ItemEdit(tags: ["mine"])),
+        ])
+        fixture.server.edit(item) { ($0.title, $0.tags) = ("Theirs", ["theirs"]) }
+        try await fixture.carryAll()
+        let entries = try fixture.entries()
+        #expect(entries.map(\.theirs) == [ItemEdit(title: "Theirs"), ItemEdit(tags: ["theirs"])])
+        #expect(entries.allSatisfy { $0.errorCode == ErrorCode.editConflict.rawValue && $0.state == .parked })
+    }
+
     /// The copy has the item, or does not have it yet.
     @Test(arguments: [false, true])
     func aRemarkReplacesNoSummary(isKnown: Bool) async throws {

@@ -108,6 +108,23 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// The capture finds its title there already.
+    @Test func aLateTitleDoesNotTakeThePlaceOfACaptures() async throws {
+        let (fixture, item) = try await fixture()
+        fixture.server.edit(item) { $0.url = "https://example.org/a" }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
+        try await isLost(fixture)
+        fixture.server.edit(item) { $0.title = "Was" }
+        try await fixture.accept(.url("https://example.org/a", title: "Was"))
+        try await fixture.pull()
+        fixture.server.edit(item) { $0.title = "First" }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Was")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
     /// The server comes to the deletion after the capture of the same URL.
     @Test func aDeletionThatWasGivenUpAndMayStillComeTakesNoCaptureAlong() async throws {
         let (fixture, item) = try await fixture()

@@ -118,8 +118,12 @@ extension OutboxWriter {
     ) throws(SQLiteFailure) -> String? {
         let words = try words(of: item)
         let unverified = words.filter { !$0.isDelivered }.map(\.number)
-        guard !unverified.isEmpty, try !open(item).contains(where: { $0.kind == .delete && $0.state.isWaiting })
-        else { return nil }
+        let open = try open(item)
+        guard !unverified.isEmpty, !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }) else {
+            return nil
+        }
+        // A request without an answer may yet change what is there as it was asked for.
+        let mayChange = open.contains { $0.kind == .edit && $0.maybeApplied }
         let isRowOld = isProcessed ? false : seen == nil ? try isPending(item) : try isUnsettled(item)
         if isRowOld { awaited.insert(item) }
         guard let theirs = isRowOld ? seen : try serverFields(item)?.overlaid(by: seen ?? ItemEdit()) else {
@@ -131,7 +135,7 @@ extension OutboxWriter {
             var edit = desired.lacking(of: word, in: theirs)
             // What is there as it was asked for may yet be replaced by the processing.
             if isRowOld, edit.isEmpty { continue }
-            if isRowOld { edit = desired.lacking(of: word, in: ItemEdit()) }
+            if isRowOld || mayChange && word == known { edit = desired.lacking(of: word, in: ItemEdit()) }
             try change(word) { $0.isUnverified = false }
             guard !edit.isEmpty else { continue }
             // What the processing makes of title and tags is not known yet. Else a title that is changed elsewhere meanwhile is a

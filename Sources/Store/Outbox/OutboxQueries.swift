@@ -150,7 +150,7 @@ extension Store {
                 row.timestamp(0).map { (at: $0, isLost: row.int(1) == 1, carried: ItemEdit(json: row.text(2))) }
             }
             // The last one is the one that was answered, or has done what was found, if it has carried all that is wanted.
-            if case .edit(let wanted) = task.entry.payload, let last = sends.last, last.isLost,
+            if case .edit(let wanted) = task.entry.payload, !wanted.isEmpty, let last = sends.last, last.isLost,
                 last.carried?.makes(wanted) == true
             {
                 sends.removeLast()

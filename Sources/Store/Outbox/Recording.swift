@@ -74,7 +74,7 @@ extension OutboxWriter {
         // An undecidable one is kept with the evidence, so that a person can have it looked for again. A request without an answer may
         // be applied later, also where a lookup has not seen it yet: only creations are looked for twice.
         let isDoubted = outcome.isUnknown || outcome.isSettling || record.isUndecidable
-        let error = outcome == record.outcome ? record.error : nil
+        let error = outcome.state == record.outcome.state ? record.error : nil
         try change(id, from: record.from) { standing in
             standing.state = outcome.state
             standing.dueAt = id == record.entry ? record.dueAt : nil
