@@ -75,6 +75,26 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// A summary that was written here, and has or has not arrived when the capture does.
+    @Test(arguments: [false, true])
+    func aRemarkReplacesNoSummaryThatWasWrittenHere(isDelivered: Bool) async throws {
+        let (fixture, item) = try await fixture { $0.settling = .after(.zero) }
+        fixture.server.edit(item) { $0.summary = nil }
+        try await fixture.pull(full: true)
+        fixture.server.setQuirks { $0.patchFails = !isDelivered }
+        try await fixture.accept(.edit(item: item, ItemEdit(summary: "Ours")))
+        try await fixture.pull()
+        try await fixture.accept(.url(url, tags: ["a"], note: "A remark"))
+        try await fixture.pull()
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        let there = try #require(fixture.server.item(item))
+        #expect(there.summary == "Ours" && Set(there.tags) == ["there", "a"])
+        // Where there is a summary, it is asked about.
+        #expect(try fixture.query("SELECT parked FROM copy") == (isDelivered ? "1" : "0"))
+        try fixture.expectSound()
+    }
+
     @Test func eachOfTwoConflictsSaysItsReason() async throws {
         let (fixture, item) = try await fixture()
         try await fixture.accept([

@@ -130,6 +130,7 @@ extension OutboxWriter {
             return nil
         }
         let desired = Desired(words)
+        let creations = words.filter { if case .create = $0.ask { true } else { false } }.map(\.number)
         var remarks: [String] = []
         for word in unverified where !isRowOld || word == known {
             var edit = desired.lacking(of: word, in: theirs)
@@ -140,9 +141,9 @@ extension OutboxWriter {
             guard !edit.isEmpty else { continue }
             // What the processing makes of title and tags is not known yet. Else a title that is changed elsewhere meanwhile is a
             // conflict. A remark becomes the summary of an item that has none, and is asked about where there is one.
-            var parts = [
-                (edit, ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags) as ItemEdit?)
-            ]
+            var base = ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags)
+            if !creations.contains(word), edit.summary != nil { base.summary = theirs.summary ?? "" }
+            var parts = [(edit, base as ItemEdit?)]
             if isRowOld {
                 parts = [(ItemEdit(title: edit.title, tagChange: edit.tagChange), nil)]
                 if edit.summary != nil { parts.append((ItemEdit(summary: edit.summary), ItemEdit())) }
@@ -173,7 +174,8 @@ extension OutboxWriter {
         try connection.cached(
             """
             SELECT id, kind, payload, is_unverified, base IS NOT NULL FROM outbox
-            WHERE item_id = ?1 AND state = 'delivered' AND is_withdrawn = 0 AND coalesce(follows, id) > ?2 ORDER BY coalesce(follows, id), id
+            WHERE item_id = ?1 AND state = 'delivered' AND is_withdrawn = 0 AND coalesce(follows, id) > ?2
+            ORDER BY coalesce(follows, id), id
             """
         ).bind(item).bind(Int(place)).all { row -> Intent? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),

@@ -14,6 +14,8 @@ struct Intent: Sendable, Equatable {
     var ask: Ask
     /// The server has taken all of it: its fields are the server's again.
     var isDelivered = false
+    /// Its summary is what was said with a URL, and follows that one.
+    var isRemark = false
 }
 
 /// What an item should be, by all that was asked for of it, in the order of acceptance: the one function that says so.
@@ -45,11 +47,15 @@ struct Desired: Sendable, Equatable {
     init(_ intents: [Intent]) {
         for intent in intents {
             // What was asked for earlier and is delivered later does not take its place.
-            if intent.isDelivered { release(intent.ask) } else { take(intent.ask, intent.number) }
+            if intent.isDelivered {
+                release(intent.ask)
+            } else {
+                take(intent.ask, intent.number, isRemark: intent.isRemark)
+            }
         }
     }
 
-    private mutating func take(_ ask: Intent.Ask, _ number: Int64) {
+    private mutating func take(_ ask: Intent.Ask, _ number: Int64, isRemark: Bool) {
         switch ask {
         case .create(let item):
             // A new item.
@@ -60,7 +66,13 @@ struct Desired: Sendable, Equatable {
             set(item.tags, true, number)
         case .edit(let edit):
             if let text = edit.title { title = Asked(value: text, by: number) }
-            if let text = edit.summary { summary = Asked(value: text, by: number) }
+            if let text = edit.summary {
+                if isRemark {
+                    remark = Asked(value: text, by: number)
+                } else {
+                    summary = Asked(value: text, by: number)
+                }
+            }
             if let all = edit.tags {
                 (replacesTags, tags) = (number, [:])
                 set(all, true, number)
@@ -105,7 +117,7 @@ struct Desired: Sendable, Equatable {
 
     /// The fields that are asked for, as one edit: tags as a change, unless they take the place of all.
     var edit: ItemEdit {
-        var edit = ItemEdit(title: title?.value, summary: summary?.value)
+        var edit = ItemEdit(title: title?.value, summary: (summary ?? remark)?.value)
         if replacesTags != nil {
             edit.tags = tags(true)
         } else {
@@ -136,7 +148,7 @@ struct Desired: Sendable, Equatable {
 
     /// Whether anything that the intent asks for is still wanted, and was not asked for again by a later one.
     func wants(_ number: Int64) -> Bool {
-        title?.by == number || summary?.by == number || remark?.by == number || replacesTags == number
+        title?.by == number || (summary ?? remark)?.by == number || replacesTags == number
             || tags.contains { $0.value.by == number } || creation?.by == number || deletion == number
     }
 }

@@ -98,8 +98,11 @@ extension OutboxTask {
 
         var intent: Intent {
             let ask = if let held, let edit { Intent.Ask.edit(edit.without(held)) } else { payload.ask }
-            return Intent(number: id, ask: ask, isDelivered: state == .delivered)
+            return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
         }
+
+        /// What follows a capture by itself, and was made to replace no summary.
+        var isRemark: Bool { place != id && base != nil && base?.summary == nil && edit?.summary != nil }
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
     }
@@ -199,6 +202,10 @@ extension OutboxTask {
         known += try connection.cached(
             "SELECT payload FROM outbox_attempt WHERE entry_id IN (SELECT value FROM json_each(?)) AND payload IS NOT NULL"
         ).bind(ids).all { ItemEdit(json: $0.text(0)) }
+        // A remark replaces no summary, whoever has written that.
+        let summaries = group.filter { $0.edit?.summary != nil }
+        guard !summaries.isEmpty, summaries.allSatisfy(\.isRemark) else { return }
+        for index in known.indices { known[index].summary = nil }
     }
 }
 

@@ -85,7 +85,10 @@ struct OutboxWriter {
         var follows: Int64?
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
-        var intent: Intent { Intent(number: id, ask: payload.ask) }
+        var intent: Intent {
+            let isRemark = follows != nil && base != nil && base?.summary == nil
+            return Intent(number: id, ask: payload.ask, isRemark: isRemark)
+        }
         /// Whether the server certainly has nothing of it.
         var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
     }

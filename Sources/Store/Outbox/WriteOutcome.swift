@@ -152,7 +152,7 @@ extension WriteOutcome {
                 recoverySuggestion: "Take a tag from it, and then run `prsnlctl retry-queue N`.")
         case .parked(.conflict):
             UserFacingError(
-                .editConflict, "The item was changed elsewhere: it is not what this copy had when the edit was made.",
+                .editConflict, "The server has another value than the one that the edit was made to replace.",
                 consequence: "The server's values were not overwritten.")
         default: nil
         }
