@@ -52,6 +52,8 @@ class Entry:
         self.__dict__.update(row)
         self.payload = json.loads(row["payload"])
         self.key = row["idempotency_key"]
+        # What follows a write by itself counts as asked for with it.
+        self.place = row["follows"] or row["id"]
         self.is_creation = self.kind in ("note", "capture")
         self.marker = marker_of(self.payload.get("url"), self.payload.get("note"))
 
