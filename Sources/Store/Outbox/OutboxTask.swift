@@ -184,15 +184,17 @@ extension OutboxTask {
         _ rows: [Row], _ group: [Row], _ connection: Connection
     ) throws(SQLiteFailure) {
         var base = ItemEdit()
-        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>) {
-            // Its first change counts: the later ones were made on top of it.
-            guard let row = group.first(where: { $0.edit?[keyPath: field] != nil }) else { return }
-            if let seen = row.base { base[keyPath: field] = seen[keyPath: field] }
-            if row.base == nil { unseen[keyPath: field] = row.edit?[keyPath: field] }
+        // Its first change counts: the later ones were made on top of it.
+        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ changes: (ItemEdit) -> Bool) {
+            for row in group where row.edit.map(changes) == true {
+                guard let seen = row.base else { return unseen[keyPath: field] = none }
+                guard seen[keyPath: field] != nil || row.edit?[keyPath: field] != nil else { continue }
+                return base[keyPath: field] = seen[keyPath: field]
+            }
         }
-        note(\.title)
-        note(\.summary)
-        note(\.tags)
+        note(\.title, none: "") { $0.title != nil }
+        note(\.summary, none: "") { $0.summary != nil }
+        note(\.tags, none: []) { $0.tags != nil || !$0.tagChange.isEmpty }
         entry.base = group.allSatisfy { $0.base == nil } ? nil : base
         guard rows.count > 1 || entry.attempts > 0 else { return }
         known = rows.compactMap { row in
