@@ -131,8 +131,7 @@ extension OutboxWriter {
         try refreshLocalEdit(item)
         try advance(item)
         return AcceptedWrite(
-            entry: entry, state: .queued, kind: .edit, itemID: item,
-            behind: try self.open(item).last { $0.id < entry }?.id)
+            entry: entry, state: .queued, kind: .edit, itemID: item, behind: open.map(\.id).max())
     }
 
     /// The fields as people see them: the server's, with what waits here.

@@ -110,8 +110,7 @@ extension OutboxTask {
     /// The entry, and those of its item that are sent along with it. What was asked for stays as it was accepted: here is what it
     /// comes to (`Desired`).
     static func load(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxTask? {
-        let found = try connection.cached("SELECT \(columns) FROM outbox WHERE id = ?").bind(Int(id))
-            .first(OutboxTask.init(row:))
+        let found = try alone(id, connection)
         guard var task = found, task.entry.kind != .delete, task.entry.endedAt == nil, task.entry.state != .parked
         else { return found }
         let rows = try task.rows(connection)
@@ -138,6 +137,11 @@ extension OutboxTask {
             task.entry.payload = .create(made)
         }
         return task
+    }
+
+    /// The entry by itself, as it was accepted.
+    static func alone(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxTask? {
+        try connection.cached("SELECT \(columns) FROM outbox WHERE id = ?").bind(Int(id)).first(OutboxTask.init(row:))
     }
 
     /// What an entry asks for by itself.

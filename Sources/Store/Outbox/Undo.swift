@@ -55,7 +55,7 @@ extension OutboxWriter {
         }
         var tasks: [OutboxTask] = []
         for id in ids {
-            guard let task = try task(id) else { throw stale("#\(id) is gone") }
+            guard let task = try OutboxTask.alone(id, connection) else { throw stale("#\(id) is gone") }
             tasks.append(task)
         }
         // The latest first: what takes the place of an entry has a higher number.
