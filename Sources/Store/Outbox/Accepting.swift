@@ -117,7 +117,10 @@ extension OutboxWriter {
         }
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
         let seen = try isPending(item) ? nil : try shownFields(item).map { edit.seen(in: $0) }
-        let entry = try insert(.edit, item: item, payload: .edit(edit), base: seen, dueAt: nil, requestKey: key)
+        // Else `advance` gives a time to the one that goes first.
+        let isDue = try open.isEmpty ? !isUnsettled(item) : false
+        let entry = try insert(
+            .edit, item: item, payload: .edit(edit), base: seen, dueAt: isDue ? now : nil, requestKey: key)
         // What is sent is another item now.
         if let creation = open.first, creation.kind.isCreation, creation.state == .parked, creation.isUnsent,
             edit.goesAlong(with: creation.kind)
