@@ -17,9 +17,23 @@ import Testing
         }
     }
 
-    private func pass(_ seconds: Int, _ fixture: PullFixture) {
-        fixture.time.stop(after: fixture.time.elapsed + .seconds(seconds)) {}
+    /// Lets time pass only while somebody waits for a time that is near, and so never before the loop has been woken.
+    private func eventually(
+        _ what: String, _ fixture: PullFixture, _ condition: () async throws -> Bool
+    ) async throws {
+        let begun = fixture.time.elapsed
+        try await TestSupport.eventually(what) {
+            if try await condition() { return true }
+            if fixture.time.isAwaited(within: .seconds(5)) {
+                fixture.time.stop(after: fixture.time.elapsed + .seconds(6)) {}
+            }
+            return false
+        }
+        #expect(fixture.time.elapsed - begun < .seconds(100), "the wait of 120 seconds was moot")
     }
+
+    /// How often the loop began to wait after a failure.
+    private func waits(_ fixture: PullFixture) -> Int { fixture.time.sleeps.count { $0 == .seconds(120) } }
 
     @Test(arguments: ["commit", "sync", "settings", "time"])
     func anIndexThatFailedIsTriedAgainWithWhatMakesTheWaitMoot(_ end: String) async throws {
@@ -33,12 +47,13 @@ import Testing
             fixture.time.stand()
             let run = Task { await engine.run() }
             _ = await engine.sync(SyncRequest())
-            pass(10, fixture)
-            try await eventually("the failure") { engine.state.searchProblem != nil }
-            // It was recorded, which is a commit of its own, and tried once more.
-            pass(10, fixture)
+            // It was recorded, which is a commit of its own, and tried once more before the long wait.
+            try await eventually("the second failure", fixture) {
+                engine.state.searchProblem != nil && waits(fixture) == 1
+            }
             #expect(try await store.recurringErrors().contains { $0.endpoint == "search index" && !$0.isOver })
             _ = await engine.sync(SyncRequest())
+            try await eventually("the failure after a pull", fixture) { waits(fixture) == 2 }
             #expect(
                 try await store.recurringErrors().contains { $0.endpoint == "search index" && !$0.isOver },
                 "a pull that succeeds does not end it")
@@ -51,12 +66,11 @@ import Testing
                 var settings = SyncSettings()
                 settings.searchIndex = true
                 engine.apply(settings)
-            default: pass(130, fixture)
+            default: fixture.time.stop(after: fixture.time.elapsed + .seconds(130)) {}
             }
-            if end != "time" { pass(10, fixture) }
-            try await eventually("the index") { engine.state.searchProblem == nil }
+            try await eventually("the index", fixture) { engine.state.searchProblem == nil }
             #expect(try await store.searchState().notIndexed == 0)
-            try await eventually("the end of the error") {
+            try await eventually("the end of the error", fixture) {
                 try await !store.recurringErrors().contains { $0.endpoint == "search index" && !$0.isOver }
             }
             run.cancel()
