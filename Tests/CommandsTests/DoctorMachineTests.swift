@@ -60,6 +60,20 @@ import Testing
         #expect(levels(own, "readers") == [.ok])
     }
 
+    /// What root could give away by it, no command is named for.
+    @Test func onlyAFileOfItsOwnIsGivenBackByTheCommandThatIsNamed() {
+        func next(_ entry: Entry) -> NextCommand? {
+            files { $0.beside["-wal"] = entry }.findings.first { $0.check == "owner" || $0.check == "mode" }?
+                .nextCommand
+        }
+        let back: NextCommand =
+            "sudo chown --no-dereference --reference=/var/lib/prsnld /var/lib/prsnld/prsnl.sqlite-wal"
+        #expect(next(entry(0o640, "root", "root")) == back && next(entry(0o640, "prsnld", "root")) == back)
+        #expect(next(entry(0o600)) == "sudo chmod 640 /var/lib/prsnld/prsnl.sqlite-wal")
+        #expect(next(.there(mode: 0o600, owner: "root", group: "root", isFile: false)) == nil)
+        #expect(levels(files { $0.beside["-wal"] = .linked(owner: "prsnld") }, "link") == [.failed])
+    }
+
     @Test func filesOfAnotherUserKeepTheDaemonOut() {
         #expect(levels(files { $0.beside["-wal"] = entry(0o640, "root", "root") }, "owner") == [.failed])
         #expect(levels(files { $0.beside[".lock"] = entry(0o600, "root", "root") }, "owner") == [.failed])
@@ -111,7 +125,7 @@ import Testing
 
     @Test func damageFailsAndWhatWasNotReadIsNotGood() {
         func levels(_ outcome: Result<[String], UserFacingError>?) -> [Level] {
-            IntegrityCheck(path: "/p.sqlite", size: 1 << 30, outcome: outcome).findings.map(\.level)
+            IntegrityCheck(path: "/p.sqlite", outcome: outcome).findings.map(\.level)
         }
         #expect(levels(.success([])) == [.ok])
         #expect(levels(.success(["row 1 missing from index x"])) == [.failed])

@@ -10,7 +10,7 @@ import Testing
 @Suite struct MetricsTests {
     @Test(arguments: [Samples.full, Samples.report(Samples.fresh, nil)])
     func eachSeriesIsThereFromTheStart(report: StatusReport) throws {
-        let text = Metrics(report).text
+        let text = Metrics.text(report)
         let lines = text.split(separator: "\n").map(String.init)
         var names: [String] = []
         for (number, line) in lines.enumerated() where !line.hasPrefix("#") {
@@ -35,7 +35,7 @@ import Testing
         for place in costs.indices { (costs[place].requests, costs[place].meanDuration) = (place + 1, 500) }
         costs[0].failures = 7
         report.daemon?.requests = costs
-        let lines = Metrics(report).text.split(separator: "\n")
+        let lines = Metrics.text(report).split(separator: "\n")
         for (group, requests, failures) in [("timeline", 1, 7), ("items", 5, 0), ("other", 9, 0)] {
             #expect(lines.contains(#"prsnld_requests_total{endpoint="\#(group)"} \#(requests)"#))
             #expect(lines.contains(#"prsnld_request_failures_total{endpoint="\#(group)"} \#(failures)"#))
@@ -50,7 +50,7 @@ import Testing
 
     @Test(arguments: [Samples.full, Samples.report(Samples.fresh, nil)])
     func prometheusFindsNothingWrongWithThem(report: StatusReport) async throws {
-        try await promtool("check", "metrics", input: Metrics(report).text)
+        try await promtool("check", "metrics", input: Metrics.text(report))
     }
 
     @Test func theAlertsAreRaisedWhenTheyShouldBe() async throws {
@@ -58,7 +58,7 @@ import Testing
         try await promtool("check", "rules", folder + "/prsnld.rules.yml")
         try await promtool("test", "rules", folder + "/prsnld.rules.test.yml")
         // Each asks for series that there are.
-        let text = Metrics(Samples.full).text
+        let text = Metrics.text(Samples.full)
         for name in try TestFile.text(folder + "/prsnld.rules.yml").matches(of: /prsnld_\w+(?:{state="\w+"})?/) {
             #expect(text.contains("\n\(name.0) "), "\(name.0)")
         }

@@ -88,18 +88,27 @@ struct DoctorRepairTests {
         #expect(again.findings.first { $0.check == "repair" }?.found == "there was nothing to repair")
     }
 
-    @Test func filesThatAreRootsAreGivenBack() async throws {
+    /// `doctor` names the commands, and they are enough.
+    @Test func filesThatAreRootsAreGivenBackByTheCommandsThatAreNamed() async throws {
         let fixture = try await copy()
         for suffix in ["-wal", "-shm", ".lock"] {
             #expect(chown(fixture.database + suffix, 0, 0) == 0 && chmod(fixture.database + suffix, 0o600) == 0)
         }
         #expect(try await memberReads(fixture).exit != .status(0))
-        #expect(try await fixture.doctor().levels("owner") == [.failed, .failed, .failed])
-        // Who may not give them back is told who may.
+        // Who may not open them cannot repair.
         let tried = try await doctor(as: owner, group: group, fixture, ["--repair"])
         #expect(tried.levels("repair") == [.failed], "\(tried.findings)")
-        let repaired = try await fixture.doctor("--repair")
-        #expect(repaired.levels("repair") == [.ok] && repaired.levels("owner") == [], "\(repaired.findings)")
+        #expect(try await fixture.doctor().levels("owner") == [.failed, .failed, .failed])
+        for check in ["owner", "mode"] {
+            for finding in try await fixture.doctor("--repair").findings where finding.check == check {
+                let line = try #require(finding.nextCommand?.line, "\(finding)")
+                #expect(line.hasPrefix("ch"), "\(line)")
+                let ended = try await ChildProcess.run("/bin/sh", ["-c", line])
+                #expect(ended.exit == .status(0), "\(line): \(ended)")
+            }
+        }
+        let repaired = try await fixture.doctor()
+        #expect(repaired.levels("owner") == [] && repaired.levels("mode") == [], "\(repaired.findings)")
         #expect(try await memberReads(fixture).stdout == "30\n")
     }
 
@@ -122,7 +131,10 @@ struct DoctorRepairTests {
         for command in ["status", "history", "queue"] { _ = try await fixture.control(command) }
         try TestFile.remove(fixture.database + "-wal")
         #expect(link(elsewhere, fixture.database + "-wal") == 0)
-        #expect(try await fixture.doctor("--repair").levels("repair") == [.failed])
+        let linked = try await fixture.doctor("--repair")
+        #expect(linked.levels("repair") == [.failed])
+        // Pasted, a chown would give it away.
+        #expect(!linked.findings.contains { $0.nextCommand?.line.contains("chown") == true }, "\(linked.findings)")
         var status = stat()
         #expect(stat(elsewhere, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
     }
@@ -219,16 +231,14 @@ struct DoctorRepairTests {
         }
     }
 
-    /// The database's own mode is the daemon's to choose, and so was what root gave to its own files.
-    @Test func modesAreNotTakenFromTheDaemon() async throws {
+    /// Root changes no owner and no mode of its own accord, whatever the daemon's user has put there.
+    @Test func ownersAndModesAreLeftAlone() async throws {
         let fixture = try await copy()
-        #expect(chmod(fixture.database, 0o777) == 0)
         #expect(chown(fixture.database + "-wal", 0, 0) == 0 && chmod(fixture.database + "-wal", 0o600) == 0)
         #expect(chown(fixture.database + "-shm", member, member) == 0)
-        let report = try await fixture.doctor("--repair")
-        #expect(report.levels("repair") == [.failed], "a third user's file is left alone")
+        #expect(try await fixture.doctor("--repair").levels("owner") == [.failed, .failed])
         var status = stat()
-        #expect(stat(fixture.database + "-wal", &status) == 0 && status.st_mode & 0o777 == 0o640)
+        #expect(stat(fixture.database + "-wal", &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
         #expect(stat(fixture.database + "-shm", &status) == 0 && status.st_uid == member)
     }
 

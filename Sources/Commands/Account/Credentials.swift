@@ -22,7 +22,8 @@ extension AccountName {
     /// Whose timeline a copy is of; `nil` where it is not bound.
     init?(_ copy: CopySummary) { self.init(known: copy.server.accountID, copy.server.accountName) }
 
-    func text(_ style: TextStyle) -> String { style.safe(name ?? id ?? Formatting.notKnown) }
+    var words: String { name ?? id ?? Formatting.notKnown }
+    func text(_ style: TextStyle) -> String { style.safe(words) }
 
     /// By the id, which stays when people change their address; `nil` where one of them is not known.
     static func isSame(_ left: AccountName?, _ right: AccountName?) -> Bool? {

@@ -3,6 +3,9 @@ import PRSNLCore
 
 /// The configuration as prsnlctl reads it.
 struct ConfigurationCheck: Check, Equatable {
+    static let group = DoctorReport.Group.configuration
+    static let name = "configuration"
+
     /// `nil` where there is none.
     var file: String?
     /// A file that is there, and that this user may not read.
@@ -12,28 +15,24 @@ struct ConfigurationCheck: Check, Equatable {
     var warnings: [String] = []
     var serverURL: String?
 
-    var findings: [DoctorReport.Finding] {
-        var findings: [DoctorReport.Finding] = problems.map {
-            .failed(
-                .configuration, "configuration", $0, "Correct it: the daemon does not start with it.",
-                next: "prsnld --check-config")
+    @Findings var findings: [DoctorReport.Finding] {
+        for problem in problems {
+            failed(Self.name, problem, "Correct it: the daemon does not start with it.", next: "prsnld --check-config")
         }
-        findings += warnings.map { .warning(.configuration, "configuration", $0) }
+        for text in warnings { warning(Self.name, text) }
         if let hiddenFile {
-            findings.append(.notChecked(.configuration, "configuration", "\(hiddenFile) may not be read by this user"))
-        } else if findings.isEmpty {
-            findings.append(.ok(.configuration, "configuration", file ?? "no file; only the environment and defaults"))
+            notChecked(Self.name, "\(hiddenFile) may not be read by this user")
+        } else if problems.isEmpty, warnings.isEmpty {
+            ok(Self.name, file ?? "no file; only the environment and defaults")
         }
         if let serverURL {
-            findings.append(.ok(.configuration, "server_url", serverURL))
+            ok("server_url", serverURL)
         } else if hiddenFile == nil, problems.isEmpty {
-            findings.append(
-                .failed(
-                    .configuration, "server_url", "No server is configured.",
-                    "Log in, which sets it, or set server_url in the configuration file.",
-                    next: "sudo prsnlctl login --server https://prsnl.example.org"))
+            failed(
+                "server_url", "No server is configured.",
+                "Log in, which sets it, or set server_url in the configuration file.",
+                next: "sudo prsnlctl login --server https://prsnl.example.org")
         }
-        return findings
     }
 }
 

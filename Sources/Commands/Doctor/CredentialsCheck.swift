@@ -6,6 +6,9 @@ import PRSNLCore
 
 /// The files that hold secrets. Nothing here ever holds one of them.
 struct CredentialsCheck: Check, Equatable {
+    static let group = DoctorReport.Group.credentials
+    static let name = "key_file"
+
     enum State: Sendable, Equatable {
         /// None is configured, or there is no file.
         case none
@@ -35,60 +38,52 @@ struct CredentialsCheck: Check, Equatable {
     /// How long before its end a login is reported.
     static let notice: Duration = .seconds(86_400)
 
-    var findings: [DoctorReport.Finding] {
-        let keyAdvice: Advice =
-            "A token that was put there by hand is not renewed: \(Self.removal(of: key)), and log in."
-        var findings = [judge(key, "key_file", keyAdvice), judge(login, "login", Self.loginAdvice)].compactMap(
-            \.self)
+    @Findings var findings: [DoctorReport.Finding] {
+        judge(key, "key_file", "A token that was put there by hand is not renewed: \(removalOfKey), and log in.")
+        judge(login, "login", "Log in again before it ends, or start the daemon, which renews it.")
         if key.state == .none, login.state == .none {
-            findings.append(
-                .warning(
-                    .credentials, "login",
-                    "neither a login nor an API key: nothing is pulled, unless `anonymous = yes` is set",
-                    next: "sudo prsnlctl login"))
+            warning(
+                "login", "neither a login nor an API key: nothing is pulled, unless `anonymous = yes` is set",
+                next: "sudo prsnlctl login")
         }
         if key.isThere, login.isThere {
-            findings.append(
-                .warning(
-                    .credentials, "login", "there are both an API key and a login; the daemon uses the key",
-                    "Either \(Self.removal(of: key)), or log out.", next: "prsnlctl logout"))
+            warning(
+                "login", "there are both an API key and a login; the daemon uses the key",
+                "Either \(removalOfKey), or log out.", next: "prsnlctl logout")
         }
-        return findings
     }
 
-    private static func removal(of key: File) -> String {
+    private var removalOfKey: String {
         key.isFromSystemd
             ? "remove the key from /etc/credstore and restart the daemon" : "take api_key_file out of the configuration"
     }
 
-    private static let loginAdvice: Advice = "Log in again before it ends, or start the daemon, which renews it."
-
-    private func judge(_ file: File, _ check: String, _ advice: Advice) -> DoctorReport.Finding? {
+    @Findings private func judge(_ file: File, _ check: String, _ advice: Advice) -> [DoctorReport.Finding] {
         let path = file.path ?? "?"
         switch file.state {
-        case .none: return nil
-        case .hidden:
-            return .notChecked(.credentials, check, "\(path) may only be read by the daemon's user and root")
-        case .broken(let error): return .failed(.credentials, check, error)
+        case .none: [DoctorReport.Finding]()
+        case .hidden: notChecked(check, "\(path) may only be read by the daemon's user and root")
+        case .broken(let error): failed(check, error)
         case .sound(let form, let expires):
+            let left = expires?.duration(since: now)
             if let daemonUser, let owner = file.owner, owner != daemonUser, !file.isFromSystemd {
-                return .failed(
-                    .credentials, check,
-                    "\(path) belongs to \(owner): the daemon, which is \(daemonUser), cannot read it",
+                failed(
+                    check, "\(path) belongs to \(owner): the daemon, which is \(daemonUser), cannot read it",
                     next: "sudo chown \(daemonUser) \(path)")
+            } else if let expires, let left {
+                let text = "\(form) in \(path), for another \(Formatting.duration(left))"
+                if left <= .zero {
+                    failed(
+                        check, "\(form) in \(path) has expired (\(Formatting.time(expires)))", "Log in again.",
+                        next: "sudo prsnlctl login")
+                } else if left > Self.notice {
+                    ok(check, text)
+                } else {
+                    warning(check, text, advice, next: "sudo prsnlctl login")
+                }
+            } else {
+                ok(check, "\(form) in \(path)")
             }
-            guard let expires else { return .ok(.credentials, check, "\(form) in \(path)") }
-            let left = expires.duration(since: now)
-            if left <= .zero {
-                return .failed(
-                    .credentials, check, "\(form) in \(path) has expired (\(Formatting.time(expires)))",
-                    "Log in again.",
-                    next: "sudo prsnlctl login")
-            }
-            let text = "\(form) in \(path), for another \(Formatting.duration(left))"
-            return left > Self.notice
-                ? .ok(.credentials, check, text)
-                : .warning(.credentials, check, text, advice, next: "sudo prsnlctl login")
         }
     }
 }

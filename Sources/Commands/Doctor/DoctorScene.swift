@@ -13,12 +13,9 @@ struct DoctorScene: Sendable {
     let socket: String
     let context: CommandContext
     let database: String
-    /// The file on which the daemon says that it works, where root looks at another one.
-    let otherDatabase: String?
     let daemon: ServiceCheck.Daemon
-    let repair: DoctorReport.Finding?
-    /// As they were before anything here was opened; `nil` where the disk did not answer.
-    let files: FilesCheck?
+    /// As they were before anything here was opened.
+    let files: FilesCheck
     /// Who reads the database, but for the daemon.
     let readers: [String]
     /// From the daemon, else from the file; `nil` with the reason where neither told.
@@ -50,19 +47,20 @@ struct DoctorScene: Sendable {
         if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
         self.unit = unit
         // The daemon knows best which file it works on. Root follows its own configuration alone.
-        let told = answer.status?.file.path
-        let path = geteuid() == 0 ? context.paths.database : told ?? context.paths.database
+        let reported = answer.status?.file.path
+        let path = geteuid() == 0 ? context.paths.database : reported ?? context.paths.database
         database = path
-        otherDatabase = told.flatMap { RealPath.isSameFile($0, path) ? nil : $0 }
         // First, so that what is looked at is what it has left.
-        repair = isToRepair ? Self.repair(path) : nil
+        let repair = isToRepair ? Result { () throws(UserFacingError) in try FilesCheck.repair(path) } : nil
         credentials = answer.credentials
         let isRunning = if case .stopped = daemon { false } else { true }
         let isSameFile = RealPath.isSameFile(path, context.paths.database)
         // What is missing was removed while the daemon runs, whatever is there by now.
-        let wasTaken = isRunning && before?.lacksReaderFiles == true
+        let wasTaken = isRunning && before.lacksReaderFiles
         var files = isSameFile && (repair == nil || wasTaken) ? before : Self.look(path)
-        files?.isDaemonRunning = isRunning
+        files.isDaemonRunning = isRunning
+        files.repair = repair
+        files.otherPath = reported.flatMap { RealPath.isSameFile($0, path) ? nil : $0 }
         self.files = files
         let process = answer.status?.daemon?.pid
         let readers = BoundedCheck.run(within: Self.patience) { ReaderFiles.readers(path: path) } ?? []
@@ -72,8 +70,18 @@ struct DoctorScene: Sendable {
         statusReason = read.1
     }
 
-    private static func look(_ path: String) -> FilesCheck? {
-        BoundedCheck.run(within: patience) { FilesCheck.look(path) }
+    private static func look(_ path: String) -> FilesCheck {
+        if let files = BoundedCheck.run(within: patience, { FilesCheck.look(path) }) { return files }
+        var late = FilesCheck(path: path)
+        late.didAnswer = false
+        return late
+    }
+
+    /// Leaves no trace beside the file.
+    func read<Value>(
+        _ body: (StoreReader) throws(UserFacingError) -> Value
+    ) -> Result<Value, UserFacingError> {
+        Result { () throws(UserFacingError) in try body(StoreReader(path: database, leavingNoTrace: true)) }
     }
 
     /// The status from the file, or why there is none.
@@ -90,16 +98,6 @@ struct DoctorScene: Sendable {
             default: return (nil, "the file cannot be read")
             }
         case nil: return (nil, "the file did not answer in time")
-        }
-    }
-
-    private static func repair(_ database: String) -> DoctorReport.Finding {
-        do throws(UserFacingError) {
-            let changes = try ReaderFilesRepair.run(database)
-            return .ok(
-                .file, "repair", changes.isEmpty ? "there was nothing to repair" : changes.joined(separator: "\n"))
-        } catch {
-            return .failed(.file, "repair", error)
         }
     }
 

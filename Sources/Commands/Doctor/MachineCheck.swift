@@ -5,6 +5,9 @@ import PRSNLCore
 
 /// The disk, the kernel's interfaces, and who asks.
 struct MachineCheck: Check, Equatable {
+    static let group = DoctorReport.Group.machine
+    static let name = "disk"
+
     /// Of the file system that the database is on.
     struct Disk: Sendable, Equatable {
         /// Bytes that the daemon may use, and all.
@@ -43,73 +46,58 @@ struct MachineCheck: Check, Equatable {
     /// Of all, in hundredths.
     static let noticePercent: Int64 = 5
 
-    var findings: [DoctorReport.Finding] {
-        space + [netlink] + [icmp, who].compactMap(\.self)
-    }
-
-    private var space: [DoctorReport.Finding] {
-        guard let disk else { return [.notChecked(.machine, "disk", diskReason)] }
-        let text = "\(Formatting.size(disk.free)) free of \(Formatting.size(disk.total))"
-        let advice: Advice = "Free some space: without it nothing is pulled, and no write is accepted."
-        var findings: [DoctorReport.Finding] = []
-        if disk.free < Self.limitBytes {
-            findings.append(.failed(.machine, "disk", text, advice))
-        } else if disk.free < Self.noticeBytes || disk.free < disk.total / 100 * Self.noticePercent {
-            findings.append(.warning(.machine, "disk", text, advice))
-        } else {
-            findings.append(.ok(.machine, "disk", text))
-        }
-        guard disk.inodes > 0, disk.freeInodes < max(16, disk.inodes / 100) else { return findings }
-        let inodes = "\(Formatting.count(Int(disk.freeInodes))) of \(Formatting.count(Int(disk.inodes))) inodes free"
-        findings.append(
-            disk.freeInodes < 4
-                ? .failed(.machine, "inodes", inodes, "Remove files: no new one can be made.")
-                : .warning(.machine, "inodes", inodes, "Remove files: soon no new one can be made."))
-        return findings
-    }
-
-    private var netlink: DoctorReport.Finding {
+    @Findings var findings: [DoctorReport.Finding] {
+        if let disk { space(disk) } else { notChecked("disk", diskReason) }
         switch isNetlinkPermitted {
-        case true?: .ok(.machine, "netlink", "the kernel tells of changes of the network")
+        case true?: ok("netlink", "the kernel tells of changes of the network")
         case false?:
-            .warning(
-                .machine, "netlink",
+            warning(
+                "netlink",
                 "not permitted\(netlinkReason.map { " (\($0))" } ?? ""): the network is looked at once a minute",
                 "Allow AF_NETLINK (RestrictAddressFamilies= in the unit).")
-        case nil: .notChecked(.machine, "netlink", netlinkReason ?? "not known")
+        case nil: notChecked("netlink", netlinkReason ?? "not known")
         }
-    }
-
-    private var icmp: DoctorReport.Finding? {
         switch (wantsICMP, isICMPPermitted) {
-        case (false, _): nil
-        case (true, true?): .ok(.machine, "icmp", "echoes are permitted")
+        case (false, _): [DoctorReport.Finding]()
+        case (true, true?): ok("icmp", "echoes are permitted")
         case (true, false?):
-            .warning(
-                .machine, "icmp", "echoes are not permitted to the daemon's group: probe = icmp is done over HTTP",
+            warning(
+                "icmp", "echoes are not permitted to the daemon's group: probe = icmp is done over HTTP",
                 "Put the group's number into net.ipv4.ping_group_range.", next: "sysctl net.ipv4.ping_group_range")
-        case (true, nil): .notChecked(.machine, "icmp", "the daemon's group is not known")
+        case (true, nil): notChecked("icmp", "the daemon's group is not known")
+        }
+        if let caller { who(caller) }
+    }
+
+    @Findings private func space(_ disk: Disk) -> [DoctorReport.Finding] {
+        let isLow = disk.free < Self.noticeBytes || disk.free < disk.total / 100 * Self.noticePercent
+        let level: DoctorReport.Level = disk.free < Self.limitBytes ? .failed : isLow ? .warning : .ok
+        let advice: Advice = "Free some space: without it nothing is pulled, and no write is accepted."
+        finding(
+            "disk", level, "\(Formatting.size(disk.free)) free of \(Formatting.size(disk.total))",
+            level == .ok ? nil : advice, nil)
+        if disk.inodes > 0, disk.freeInodes < max(16, disk.inodes / 100) {
+            let (free, all) = (Formatting.count(Int(disk.freeInodes)), Formatting.count(Int(disk.inodes)))
+            finding(
+                "inodes", disk.freeInodes < 4 ? .failed : .warning, "\(free) of \(all) inodes free",
+                "Remove files: \(disk.freeInodes < 4 ? "no" : "soon no") new one can be made.", nil)
         }
     }
 
-    private var who: DoctorReport.Finding? {
+    private func who(_ caller: Caller) -> DoctorReport.Finding {
         switch caller {
-        case nil: nil
-        case .root?: .ok(.machine, "caller", "root: may see everything")
-        case .owner?: .ok(.machine, "caller", "the owner of the copy")
-        case .member(let group)?: .ok(.machine, "caller", "a member of the group \(group): may read the copy")
-        case .stranger(let user, "root")?:
-            .warning(
-                .machine, "caller", "\(user) may see neither the copy nor the daemon, which are root's", "Ask as root.")
-        case .stranger(let user, let group)?:
-            .warning(
-                .machine, "caller", "\(user) is not in the group \(group), and may see neither the copy nor the daemon",
-                "Ask as root, or join the group and log in again:",
-                next: "sudo usermod -aG \(group) \(user)")
-        case .newMember(let user, let group)?:
-            .warning(
-                .machine, "caller", "\(user) is in the group \(group), but was not when this session began",
-                "Log in again.")
+        case .root: ok("caller", "root: may see everything")
+        case .owner: ok("caller", "the owner of the copy")
+        case .member(let group): ok("caller", "a member of the group \(group): may read the copy")
+        case .stranger(let user, "root"):
+            warning("caller", "\(user) may see neither the copy nor the daemon, which are root's", "Ask as root.")
+        case .stranger(let user, let group):
+            warning(
+                "caller", "\(user) is not in the group \(group), and may see neither the copy nor the daemon",
+                "Ask as root, or join the group and log in again:", next: "sudo usermod -aG \(group) \(user)")
+        case .newMember(let user, let group):
+            warning(
+                "caller", "\(user) is in the group \(group), but was not when this session began", "Log in again.")
         }
     }
 }

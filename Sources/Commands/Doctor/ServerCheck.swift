@@ -6,6 +6,10 @@ import PRSNLCore
 
 /// The route to the server, step by step, and its clock.
 struct ServerCheck: Check, Equatable {
+    static let group = DoctorReport.Group.server
+    static let name = "way"
+    static let limit = patience + .seconds(10)
+
     /// `nil` where the server could not be asked.
     var ping: PingReport?
     /// Why not.
@@ -19,56 +23,60 @@ struct ServerCheck: Check, Equatable {
     static let clockNotice = 5.0
     static let clockLimit = 300.0
 
-    var findings: [DoctorReport.Finding] {
-        guard let ping else { return [.notChecked(.server, "way", reason)] }
-        return route(ping) + [clock(ping)]
+    @Findings var findings: [DoctorReport.Finding] {
+        if let ping {
+            route(ping)
+            clock(ping)
+        } else {
+            notChecked(Self.name, reason)
+        }
     }
 
-    private func route(_ ping: PingReport) -> [DoctorReport.Finding] {
-        var findings: [DoctorReport.Finding] = []
-        let whose = hasProxy ? " (the proxy's)" : ""
+    @Findings private func route(_ ping: PingReport) -> [DoctorReport.Finding] {
         let steps: [(phase: String, check: String, took: Double?)] = [
             ("ahead", "echo", ping.ahead), ("name", "name", ping.phases.name),
             ("connect", "connect", ping.phases.connect), ("tls", "tls", ping.phases.tls),
         ]
-        for step in steps {
-            if ping.failedPhase == step.phase, let error = ping.error {
-                return findings + [.failed(.server, step.check, error)]
+        let failure = steps.firstIndex { $0.phase == ping.failedPhase && ping.error != nil }
+        for step in steps[..<(failure ?? steps.count)] {
+            if let took = step.took {
+                let whose = step.check == "connect" ? (ping.address ?? "") + (hasProxy ? " (the proxy's) " : " ") : ""
+                ok(step.check, "\(whose)in \(Formatting.milliseconds(took))")
             }
-            guard let took = step.took else { continue }
-            var text = "in \(Formatting.milliseconds(took))"
-            if step.check == "connect" { text = (ping.address ?? "") + whose + " " + text }
-            findings.append(.ok(.server, step.check, text))
         }
-        if !isTLS, ping.phases.connect != nil {
-            findings.append(.notChecked(.server, "tls", "the address is http://: there is none"))
-        }
-        // Without a phase that failed, it is the login that the server or the daemon refuses: "account" says so.
-        if let error = ping.error, ping.failedPhase != nil {
-            findings.append(.failed(.server, "health", error))
+        if let failure, let error = ping.error {
+            failed(steps[failure].check, error)
         } else {
-            let took = ping.phases.firstByte.map { " in \(Formatting.milliseconds($0))" } ?? ""
-            findings.append(.ok(.server, "health", "PRSNL answers\(took)" + (isByDaemon ? "" : ", asked by prsnlctl")))
+            if !isTLS, ping.phases.connect != nil { notChecked("tls", "not used (http://)") }
+            // Without a phase that failed, it is the login that the server or the daemon refuses: "account" says so.
+            if let error = ping.error, ping.failedPhase != nil {
+                failed("health", error)
+            } else {
+                let took = ping.phases.firstByte.map { " in \(Formatting.milliseconds($0))" } ?? ""
+                ok("health", "PRSNL answers\(took)\(isByDaemon ? "" : ", asked by prsnlctl")")
+            }
         }
-        return findings
     }
 
     /// The server's clock minus ours is good to one or two seconds.
-    private func clock(_ ping: PingReport) -> DoctorReport.Finding {
-        guard let clockOffset = ping.clockOffset, clockOffset.isFinite else {
-            return .notChecked(.server, "clock", "no answer told the server's time")
+    @Findings private func clock(_ ping: PingReport) -> [DoctorReport.Finding] {
+        let offset = ping.clockOffset.flatMap { $0.isFinite ? $0 : nil }
+        let size = offset?.magnitude ?? 0
+        if offset == nil {
+            notChecked("clock", "no answer told the server's time")
+        } else if size > Self.clockNotice {
+            let span = Formatting.duration(.seconds(Int64(min(size, 1e12))))
+            let level = size > Self.clockLimit ? DoctorReport.Level.failed : .warning
+            finding(
+                "clock", level, "\(span) \(offset ?? 0 > 0 ? "behind" : "ahead of") the server's",
+                "Have one of the two set by NTP: logins seem expired, and what lies in the future is not believed.",
+                "timedatectl")
+        } else if let error = ping.error {
+            // What the daemon knows from an earlier answer.
+            notChecked("clock", error.message)
+        } else {
+            ok("clock", "as the server's")
         }
-        let size = clockOffset.magnitude
-        guard size > Self.clockNotice || ping.error != nil else { return .ok(.server, "clock", "as the server's") }
-        // What the daemon knows from an earlier answer.
-        guard size > Self.clockNotice else { return .notChecked(.server, "clock", ping.error?.message ?? "no answer") }
-        let span = Formatting.duration(.seconds(Int64(min(size, 1e12))))
-        let text = "\(span) \(clockOffset > 0 ? "behind" : "ahead of") the server's"
-        let advice: Advice =
-            "Have one of the two set by NTP: logins seem expired, and what lies in the future is not believed."
-        return size > Self.clockLimit
-            ? .failed(.server, "clock", text, advice, next: "timedatectl")
-            : .warning(.server, "clock", text, advice, next: "timedatectl")
     }
 }
 
@@ -76,7 +84,7 @@ struct ServerCheck: Check, Equatable {
 
 extension ServerCheck {
     /// As long as a slow server may take; a daemon has its own limits, which may be longer.
-    static let limit: Duration = .seconds(25)
+    static let patience: Duration = .seconds(25)
 
     /// Asks through the daemon, on whose route it matters, else from here.
     init(_ scene: DoctorScene) {
@@ -86,7 +94,7 @@ extension ServerCheck {
         if case .answers = scene.daemon {
             do throws(UserFacingError) {
                 var client = try scene.context.reach()
-                ping = try client.ask(PingRequest(), timeout: Self.limit).get()
+                ping = try client.ask(PingRequest(), timeout: Self.patience).get()
                 isByDaemon = true
                 isTLS = scene.status?.server.url?.hasPrefix("https:") ?? isTLS
             } catch {

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import PRSNLCore
 
@@ -99,98 +98,35 @@ struct SystemdUnit: Sendable, Equatable {
 
     private static func show(_ name: String, isUser: Bool) -> ServiceCheck.Unit {
         let wanted = "--property=LoadState,ActiveState,SubState,Result,StatusText"
-        do throws(Failure) {
-            let output = try run((isUser ? ["--user"] : []) + ["show", "\(name).service", wanted])
-            var values: [String: String] = [:]
-            for line in output.split(separator: "\n") {
-                guard let equals = line.firstIndex(of: "=") else { continue }
-                values[String(line[..<equals])] = String(line[line.index(after: equals)...])
-            }
-            guard let state = State(values) else { return .notKnown("no unit \(name) is installed") }
-            let statusText = values["StatusText"].flatMap { $0.isEmpty ? nil : $0 }
-            return .known(SystemdUnit(name: name, isUser: isUser, state: state, statusText: statusText))
-        } catch {
-            return .notKnown("systemctl: \(error.reason)")
+        let (output, isWell) = run((isUser ? ["--user"] : []) + ["show", "\(name).service", wanted])
+        guard isWell else {
+            return .notKnown("systemctl: \(output.split(separator: "\n").first ?? "it did not answer in time")")
         }
+        var values: [String: String] = [:]
+        for line in output.split(separator: "\n") {
+            guard let equals = line.firstIndex(of: "=") else { continue }
+            values[String(line[..<equals])] = String(line[line.index(after: equals)...])
+        }
+        guard let state = State(values) else { return .notKnown("no unit \(name) is installed") }
+        let statusText = values["StatusText"].flatMap { $0.isEmpty ? nil : $0 }
+        return .known(SystemdUnit(name: name, isUser: isUser, state: state, statusText: statusText))
     }
 
-    // MARK: Running systemctl
-
-    /// Why it told nothing, in words.
-    private struct Failure: Error {
-        let reason: String
-    }
-
-    private static let patience: Duration = .seconds(5)
-
-    /// Its output and its complaints. It is killed when it takes too long.
-    private static func run(_ arguments: [String]) throws(Failure) -> String {
-        // Absolute, so that no user's `PATH` decides what root runs.
-        let path = "/usr/bin/systemctl"
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw Failure(reason: String(cString: strerror(errno))) }
-        defer { close(ends[0]) }
-        for end in ends { _ = prsnl_fcntl_int(end, F_SETFD, FD_CLOEXEC) }
-        let process = try spawn(path, arguments, output: ends[1])
-        let output = read(ends[0], until: .now + patience)
-        // A program that has closed its output is at its end. One that has not is hanging.
-        if output == nil { kill(process, SIGKILL) }
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0 && errno == EINTR {}
-        guard let output else { throw Failure(reason: "it did not answer in time") }
-        let text = String(decoding: output, as: UTF8.self)
-        guard prsnl_wait_exited(status) != 0, prsnl_wait_exit_status(status) == 0 else {
-            throw Failure(reason: text.split(separator: "\n").first.map(String.init) ?? "it failed")
+    /// Its output and its complaints, for five seconds at most.
+    private static func run(_ arguments: [String]) -> (output: String, isWell: Bool) {
+        // Paths are absolute, so that no user's `PATH` decides what root runs. systemctl's words are compared: no translations, no
+        // pager, no colours. XDG_RUNTIME_DIR leads to the user's own systemd. In a session of its own, without a terminal: see
+        // `CommandContext.terminalBorrower`.
+        let names: [String] = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "HOME"]
+        let kept = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        let words: [String] =
+            ["/usr/bin/env", "-i", "LC_ALL=C", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0", "PATH=/usr/bin:/bin"] + kept
+            + ["/usr/bin/setsid", "--wait", "/usr/bin/timeout", "-s", "KILL", "5", "/usr/bin/systemctl"] + arguments
+        guard let pipe = popen("exec \(ShellText.words(words)) 2>&1 </dev/null", "re") else {
+            return (String(cString: strerror(errno)), false)
         }
-        return text
-    }
-
-    /// Closes the output.
-    private static func spawn(_ path: String, _ arguments: [String], output: Int32) throws(Failure) -> pid_t {
-        defer { close(output) }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
-        // Its words are compared: no translations, no pager, no colours. XDG_RUNTIME_DIR leads to the user's own systemd.
-        var variables = ["LC_ALL=C", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0", "PATH=/usr/bin:/bin"]
-        for name in ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "HOME"] {
-            if let value = getenv(name) { variables.append("\(name)=\(String(cString: value))") }
-        }
-        var process = pid_t()
-        // In a session of its own, without a terminal: see `CommandContext.terminalBorrower`.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        posix_spawnattr_setflags(&attributes, prsnl_spawn_session)
-        let code = withCStrings([path] + arguments) { arguments in
-            withCStrings(variables) { posix_spawn(&process, path, &actions, &attributes, arguments, $0) }
-        }
-        guard code == 0 else { throw Failure(reason: String(cString: strerror(code))) }
-        return process
-    }
-
-    /// - Returns: `nil` where it did not come to its end in time.
-    private static func read(_ descriptor: Int32, until end: ContinuousClock.Instant) -> [UInt8]? {
-        var output: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let left = ContinuousClock.now.duration(to: end)
-            guard left > .zero else { return nil }
-            var readable = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&readable, 1, Int32(clamping: left.wholeMilliseconds + 1)) > 0 else { continue }
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count > 0 { output += buffer[..<count] } else if count == 0 || errno != EINTR { return output }
-        }
-    }
-
-    private static func withCStrings<Result>(
-        _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-    ) -> Result {
-        let pointers = texts.map { strdup($0) }
-        defer { pointers.forEach { free($0) } }
-        return body(pointers + [nil])
+        var output = [UInt8](repeating: 0, count: 65_536)
+        let count = fread(&output, 1, output.count, pipe)
+        return (String(decoding: output[..<count], as: UTF8.self), pclose(pipe) == 0)
     }
 }

@@ -94,44 +94,6 @@ extension NetworkChange {
         let padding = String(repeating: " ", count: max(1, 13 - TextLayout.width(state.rawValue)))
         var words = reasons.map(style.safe).joined(separator: "; ")
         if kind == .current, words.isEmpty { words = "route: \(style.safe(route))" }
-        return "\(time)  " + ConnectivityWords.painted(state, style) + padding + words
-    }
-}
-
-/// What the states of the connection mean, for people.
-enum ConnectivityWords {
-    static func painted(_ state: Connectivity.State, _ style: TextStyle) -> String {
-        style.paint(state == .unknown ? Formatting.notKnown : state.rawValue, state == .online ? .green : .yellow)
-    }
-
-    /// What the daemon does about it; `nil` where it does what it always does.
-    static func consequence(_ state: Connectivity.State) -> String? {
-        switch state {
-        case .offline: "Nothing is sent or pulled until this machine has a route to the server again; then at once."
-        case .unreachable:
-            "The server is asked again and again, at least once a minute, and at once when the network changes."
-        case .portal:
-            "Nothing is sent or pulled: something other than PRSNL answers. The server is asked at least once a minute."
-        case .unauthorized: "Nothing is sent or pulled until the server accepts the credentials."
-        case .unknown, .online: nil
-        }
-    }
-
-    /// Why what is due is not sent; `nil` where it is.
-    static func whatIsWaitedFor(_ state: Connectivity.State) -> String? {
-        switch state {
-        case .offline: "due when there is a network"
-        case .unreachable, .portal: "due when the server is reachable"
-        case .unauthorized: "due when the server accepts the credentials"
-        case .unknown, .online: nil
-        }
-    }
-}
-
-extension Connectivity {
-    /// `offline since 2026-11-21 01:06:14 (3 h ago)`
-    func headline(_ style: TextStyle, now: Timestamp) -> String {
-        ConnectivityWords.painted(state, style)
-            + (since.map { " since \(Formatting.timeWithAge($0, now: now))" } ?? "")
+        return "\(time)  " + state.words.painted(style) + padding + words
     }
 }

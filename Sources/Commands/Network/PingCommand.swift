@@ -104,7 +104,7 @@ extension Duration {
 extension PingReport: Report {
     package func text(_ style: TextStyle) -> String {
         let rows: [(label: String, text: String?)] = [
-            ("State", ConnectivityWords.painted(state, style)),
+            ("State", state.words.painted(style)),
             ("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
             ("Address", address.map(style.safe)),
             ("Echo", phase("ahead", ahead, style)),

@@ -78,7 +78,7 @@ extension TimedReport {
     /// `due when there is a network`; `nil` where only the server's wait holds, or nothing.
     var hold: String? {
         source == .file
-            ? "due when the daemon runs" : connectivity.flatMap { ConnectivityWords.whatIsWaitedFor($0.state) }
+            ? "due when the daemon runs" : connectivity.flatMap { $0.state.words.due }
     }
 
     func whatNext(_ entry: OutboxEntry.Status) -> String? {

@@ -164,6 +164,26 @@ package struct StatusReport: ControlReply {
             case refused
             /// A process holds the copy, and its socket was not found.
             case unreachable
+
+            var isFailure: Bool { self == .failed || self == .notResponding || self == .unreachable }
+
+            var word: String {
+                switch self {
+                case .stopped, .failed: rawValue
+                case .notResponding: "not responding"
+                case .refused: "does not answer this user"
+                case .unreachable: "cannot be asked"
+                }
+            }
+
+            package var sentence: String {
+                switch self {
+                case .stopped: "The daemon is stopped"
+                case .failed: "The daemon has failed"
+                case .notResponding: "The daemon does not respond"
+                case .refused, .unreachable: "The daemon \(word)"
+                }
+            }
         }
 
         package var state: State

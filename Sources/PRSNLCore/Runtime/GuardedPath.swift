@@ -125,31 +125,21 @@ package struct GuardedPath: ~Copyable {
             recoverySuggestion: "Name what it leads to, or give the command as \(name).")
     }
 
-    package struct File {
-        /// To be closed by the caller.
-        package let descriptor: Int32
-        package let owner: uid_t
-        package let group: gid_t
-        /// A `mode_t`: of which module that name is, the compiler decides by what else the build imports.
-        package let mode: UInt32
-    }
-
-    /// Opens a file in the folder, which must be a file of its own: a link of either kind could lead to any file.
-    ///
-    /// - Returns: `nil` where there is none.
-    package func open(_ name: String) throws(UserFacingError) -> File? {
+    /// Whether no such file is in the folder. One that is there must be a file of its own: a link of either kind could lead to
+    /// any file.
+    package func isMissing(_ name: String) throws(UserFacingError) -> Bool {
         let file = prsnl_openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         let path = "\(path.dropLast(self.name.count))\(name)"
         guard file >= 0 else {
-            if errno == ENOENT { return nil }
+            if errno == ENOENT { return true }
             throw Self.notOfItsOwn(path, errno == ELOOP ? nil : errno)
         }
+        defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
-            close(file)
             throw Self.notOfItsOwn(path, nil)
         }
-        return File(descriptor: file, owner: status.st_uid, group: status.st_gid, mode: status.st_mode & 0o777)
+        return false
     }
 
     private static func notOfItsOwn(_ path: String, _ code: Int32?) -> UserFacingError {

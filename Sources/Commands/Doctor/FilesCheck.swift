@@ -1,0 +1,211 @@
+import PRSNLCore
+import Store
+
+/// The database and the files beside it: whose they are, who may read them, and whether they are there.
+struct FilesCheck: Check, Equatable {
+    static let group = DoctorReport.Group.file
+    static let name = "database"
+
+    enum Entry: Sendable, Equatable {
+        case missing
+        /// This user may not look.
+        case hidden
+        /// A link that another user than root has made. Root neither follows nor repairs it.
+        case linked(owner: String)
+        /// - Parameters:
+        ///   - mode: the permission bits.
+        ///   - owner, group: by name.
+        ///   - isFile: whether it is a file of its own, without a second name.
+        case there(mode: UInt32, owner: String, group: String, isFile: Bool)
+    }
+
+    var path: String
+    var folder = Entry.missing
+    var database = Entry.missing
+    /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
+    var beside: [String: Entry] = [:]
+    var isDaemonRunning = false
+    /// What `--repair` has done.
+    var repair: Result<[String], UserFacingError>?
+    /// The file on which the daemon says that it works, where root looks at another one.
+    var otherPath: String?
+    var didAnswer = true
+
+    /// The database is there, and SQLite's files beside it are not.
+    var lacksReaderFiles: Bool {
+        if case .there = database { !missing.isEmpty } else { false }
+    }
+
+    private var missing: [String] { ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing } }
+    private var folderPath: String { Descriptors.folder(of: path) }
+
+    @Findings var findings: [DoctorReport.Finding] {
+        switch repair {
+        case .success(let created)?:
+            ok(
+                "repair",
+                created.isEmpty ? "there was nothing to repair" : "created \(created.joined(separator: " and "))")
+        case .failure(let error)?: failed("repair", error)
+        case nil: [DoctorReport.Finding]()
+        }
+        if didAnswer { entries } else { notChecked("database", "the disk did not answer in time") }
+        if let otherPath {
+            // The daemon's word is not enough for root.
+            warning(
+                "database", "the daemon says that it works on \(otherPath); root looks at \(path) only",
+                "Set database in the configuration to the file of the daemon, or give the command as its user.")
+        }
+    }
+
+    @Findings private var entries: [DoctorReport.Finding] {
+        switch (folder, database) {
+        case (.missing, _), (_, .missing):
+            if isDaemonRunning {
+                failed(
+                    "database", "\(path) is gone, and the daemon still works on it",
+                    "Put it back: writes that wait are in it.")
+            } else {
+                warning(
+                    "database", "there is no copy yet at \(path)",
+                    "Start the daemon, or run `prsnld --once`, to make the first one.")
+            }
+        case (.there(_, _, let group, _), .hidden):
+            notChecked(
+                "database", "this user may not look into \(folderPath)", "Members of the group \(group) may.")
+        case (.hidden, _), (_, .hidden): notChecked("database", "this user may not look into \(folderPath)")
+        case (.linked(let owner), _): link(folderPath, owner)
+        case (_, .linked(let owner)): link(path, owner)
+        case (_, .there(_, _, _, isFile: false)): failed("database", "\(path) is not a file of its own")
+        case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, _)):
+            let wrong =
+                ownership(folderMode, folderOwner, owner) + modes(folderMode, mode) + besides(mode, owner, group)
+            if wrong.isEmpty {
+                ok("database", "\(path)\n\(owner):\(group), mode \(Self.octal(mode)) in \(Self.octal(folderMode))")
+            }
+            wrong
+            readers(folderMode, mode)
+        }
+    }
+
+    private func link(_ path: String, _ owner: String) -> DoctorReport.Finding {
+        failed(
+            "link", "\(path) is a symbolic link that \(owner) has made, and root does not follow it",
+            "Find out why it is there, and what it leads to.")
+    }
+
+    private func giveBack(_ path: String) -> NextCommand {
+        "sudo chown --no-dereference \("--reference=\(folderPath)") \(path)"
+    }
+
+    @Findings private func ownership(
+        _ folderMode: UInt32, _ folderOwner: String, _ owner: String
+    ) -> [DoctorReport.Finding] {
+        // In a folder for everybody (/tmp) each has files of their own.
+        if owner != folderOwner, folderMode & 0o1000 == 0 {
+            failed(
+                "owner", "\(path) belongs to \(owner), its folder to \(folderOwner), who is the daemon's user",
+                next: giveBack(path))
+        }
+    }
+
+    @Findings private func modes(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
+        let all =
+            [("", Entry.there(mode: mode, owner: "", group: "", isFile: true))] + beside.sorted { $0.key < $1.key }
+        for (suffix, entry) in all {
+            if case .there(let mode, _, _, _) = entry {
+                let file = path + suffix
+                // A folder that others cannot enter hides what is in it, whatever the modes are.
+                if mode & 0o006 != 0, folderMode & 0o001 != 0 {
+                    let verb = mode & 0o002 != 0 ? "change" : "read"
+                    failed("mode", "everybody can \(verb) \(file) (\(Self.octal(mode)))", next: "chmod o= \(file)")
+                }
+                if mode & 0o020 != 0, folderMode & 0o010 != 0, suffix != ".lock" {
+                    warning(
+                        "mode", "the group can change \(file) (\(Self.octal(mode)))", "Only the daemon may write it.",
+                        next: "chmod g=r \(file)")
+                }
+            }
+        }
+        if folderMode & 0o002 != 0, folderMode & 0o1000 == 0 {
+            failed(
+                "mode", "everybody can replace files in \(folderPath) (\(Self.octal(folderMode)))",
+                next: "chmod o= \(folderPath)")
+        }
+    }
+
+    /// What SQLite keeps beside the database has to belong to the database's owner, and be readable for the same group.
+    @Findings private func besides(_ mode: UInt32, _ owner: String, _ group: String) -> [DoctorReport.Finding] {
+        for (suffix, entry) in beside.sorted(by: { $0.key < $1.key }) {
+            let file = path + suffix
+            let isShared = suffix != ".lock" && mode & 0o040 != 0
+            switch entry {
+            case .missing, .hidden: [DoctorReport.Finding]()
+            case .linked(let owner): link(file, owner)
+            case .there(_, _, _, isFile: false):
+                failed("owner", "\(file) is not a file of its own", "Look at it, and move it away.")
+            case .there(_, let whose, _, _) where whose != owner:
+                failed(
+                    "owner", "\(file) belongs to \(whose), not to \(owner): the daemon cannot open it",
+                    next: giveBack(file))
+            case .there(let own, _, let whoseGroup, _) where isShared && (own & 0o040 == 0 || whoseGroup != group):
+                warning(
+                    "mode", "\(file) may not be read by the group \(group): its members cannot read the copy",
+                    next: whoseGroup == group ? "sudo chmod 640 \(file)" : giveBack(file))
+            case .there: [DoctorReport.Finding]()
+            }
+        }
+    }
+
+    /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
+    private func readers(_ folderMode: UInt32, _ mode: UInt32) -> DoctorReport.Finding {
+        let names = missing.joined(separator: " and ")
+        if isDaemonRunning, !missing.isEmpty {
+            return failed(
+                "readers", "\(names) were removed while the daemon works on the file",
+                "Restart the daemon, so that nothing is written into files that are gone.",
+                next: "sudo systemctl restart prsnld")
+        }
+        guard mode & 0o040 != 0, folderMode & 0o050 == 0o050 else {
+            return ok("readers", "only the owner may read it")
+        }
+        guard !missing.isEmpty else { return ok("readers", "members of the group can read it") }
+        return warning(
+            "readers", "\(names) are gone, without which members of the group cannot read the file",
+            "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them, too.",
+            next: "sudo prsnlctl doctor --repair")
+    }
+
+    private static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
+}
+
+extension FilesCheck {
+    /// Reads nothing but what is known by now: asking the daemon, and opening the file, create `-wal` and `-shm`.
+    init(_ scene: DoctorScene) { self = scene.files }
+
+    static func look(_ database: String) -> FilesCheck {
+        var files = FilesCheck(path: database)
+        files.folder = FileStatus.entry(Descriptors.folder(of: database))
+        files.database = FileStatus.entry(database)
+        for suffix in ["-wal", "-shm", ".lock"] { files.beside[suffix] = FileStatus.entry(database + suffix) }
+        return files
+    }
+
+    /// `--repair`: creates the files beside the database that are gone, so that members of the group can read the copy while
+    /// the daemon is stopped. Owners and modes are for `chown` and `chmod`, whose lines `findings` have.
+    ///
+    /// - Returns: what was created.
+    /// - Throws: `no_database`; `database_linked`; `database_locked` where another process has the database.
+    static func repair(_ database: String) throws(UserFacingError) -> [String] {
+        let place = try GuardedPath(database)
+        var missing: [String] = []
+        // A link could lead to any file.
+        for suffix in ["", "-wal", "-shm"] where try place.isMissing(place.name + suffix) { missing.append(suffix) }
+        guard missing.first != "" else {
+            throw UserFacingError(.noDatabase, "There is no copy yet at \(database).")
+        }
+        guard !missing.isEmpty else { return [] }
+        // What root makes would be root's.
+        try FolderOwner.run(beside: database) { path throws(UserFacingError) in try ReaderFiles.restore(path: path) }
+        return missing
+    }
+}
