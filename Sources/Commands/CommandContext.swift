@@ -235,10 +235,10 @@ struct CommandContext: Sendable {
             } catch {
                 // One that starts or stops has the lock, and for a moment no socket.
                 if tries > 1, usleep(100_000) == 0 { return try reach(timeout, tries: tries - 1) }
-                throw UserFacingError(
-                    error.code, "No daemon listens at \(paths.controlSocket), and \(name) holds the copy.",
-                    recoverySuggestion: "If it is the daemon and stays so, restart it: it makes its socket again.",
-                    nextCommand: "sudo systemctl restart prsnld")
+                throw error.with(
+                    "No daemon listens at \(paths.controlSocket), and \(name) holds the copy.",
+                    suggestion: "If it is the daemon and stays so, restart it: it makes its socket again.",
+                    next: "sudo systemctl restart prsnld")
             }
             throw UserFacingError(
                 .daemonElsewhere,

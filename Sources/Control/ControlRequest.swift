@@ -149,11 +149,7 @@ package struct RequestMembers {
         _ json: [UInt8], of name: String? = nil, _ body: (inout JSONReader) throws -> Value
     ) throws(RequestRefusal) -> Value {
         do {
-            return try JSONReader.read(json) { reader in
-                let value = try body(&reader)
-                try reader.end()
-                return value
-            }
+            return try JSONReader.read(whole: json, body)
         } catch let refusal as RequestRefusal {
             throw refusal
         } catch let failure as JSONReader.Failure {

@@ -39,8 +39,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("# half an hour's words\n", "line 1: before"), ("---\ntitle: A\n---\nmore words", "line 4: after the second"),
-        ("title: A\n---\n", "line 1: before the first line of three dashes"), ("---\ntitle: A\n", "is missing"),
+        ("# half an hour's words\n", "line 1: the text stands between"), ("---\n", "line 1: the text stands between"),
+        ("---\ntitle: A\n---\nmore words", "line 4: the text stands between two lines of three dashes"),
+        ("title: A\n---\n", "line 1: the text"), ("---\ntitle: A\n", "line 2: the text"),
         ("---\nurl: x\n---", "line 2: url cannot be edited"), ("---\ntitle: \"A\n---", "line 2: the quotation marks"),
         ("---\ntitle: A\ntitle: B\n---", "line 3: title is there twice"), ("---\nno colon\n---", "line 2: the colon"),
     ])

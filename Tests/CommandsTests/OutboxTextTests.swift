@@ -327,6 +327,6 @@ import Testing
     func aCommandThatFailsHalfwaySaysWhatIsOnDisk(queued: Int, isUnknown: Bool, text: String) {
         let error = UserFacingError(.diskFull, "The disk is full.")
         let failure = Unwritten(error: error, isUnknown: isUnknown, queued: queued, total: 1_500)
-        #expect(WriteFlow.explained(failure).consequence?.description == text)
+        #expect(failure.userFacing.consequence?.description == text)
     }
 }

@@ -131,16 +131,6 @@ import Testing
         #expect(try TestFile.read(files[0]).starts(with: Array("my words".utf8)))
     }
 
-    @Test func whatWasTypedOnATerminalIsKeptToo() async throws {
-        let note = try start(["note", "-"], by: "true")
-        try note.type("my words\n")
-        unlink(fixture.database)
-        try note.type("\u{4}")
-        #expect(try await note.waitForExit() == .status(1), "\(note.shown)")
-        try await expectKept("my words", note)
-        #expect(try await drafts.count == 1)
-    }
-
     @Test func whatIsAdvisedForAKeptTextKeepsTheOptions() async throws {
         let note = try start(
             ["note", "--title", "A title", "--tag", "later"], by: "echo 'my words' >\"$1\"\nmv state elsewhere")

@@ -305,7 +305,9 @@ private struct MCPServer: Sendable {
     /// Through the same outbox as every other write.
     private func write(_ drafts: [WriteDraft]) throws(UserFacingError) -> WriteReport {
         var outbox = RequestClient(context)
-        return try WriteFlow.write(RequestClient.keyed(drafts), &outbox)
+        do throws(Unwritten) { return try WriteFlow.write(RequestClient.keyed(drafts), &outbox) } catch {
+            throw error.userFacing
+        }
     }
 
     private func call(_ tool: Tool, _ given: Arguments) -> String {

@@ -1,6 +1,7 @@
-import Console
+package import Console
 import Control
-import PRSNLCore
+package import PRSNLCore
+package import Store
 
 /// Many writes of one command: they are counted, and on a terminal one line tells how far they are.
 struct Batch: ~Copyable {
@@ -10,9 +11,6 @@ struct Batch: ~Copyable {
     /// What was accepted, for `--wait`.
     private var entries: [Int64] = []
     var display: ProgressDisplay
-
-    /// Entries that are waited for at once, so that the line of progress moves.
-    private static let waitedTogether = 250
 
     init(_ outbox: consuming RequestClient) {
         self.outbox = outbox
@@ -46,39 +44,140 @@ struct Batch: ~Copyable {
     }
 
     mutating func end(_ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
-        if let wait, interruption?.signal == nil { try self.wait(wait) }
+        if let wait, interruption?.signal == nil {
+            var (report, display) = (self.report, self.display)
+            report.add(DeliveryReport([]), asked: 0)
+            let ended = WriteFlow.wait(for: entries, wait, &outbox, interruption) { answer, asked in
+                report.add(answer, asked: asked)
+                display.show(.delivery, report.delivered ?? 0, of: report.accepted)
+            }
+            display.end()
+            if let ended { context.say(ended) }
+            (self.report, self.display) = (report, display)
+        }
         display.end()
         try context.write(report)
         interruption?.endProcess()
         return report.exitCode
     }
+}
 
-    private mutating func wait(_ wait: WaitOption) throws(UserFacingError) {
-        let end = wait.limit.map { ContinuousClock.now + $0 }
-        report.add(DeliveryReport([]), asked: 0)
-        for chunk in entries.groups(of: Self.waitedTogether) {
-            let left = end.map { max(.zero, $0 - ContinuousClock.now) }
-            do throws(UserFacingError) {
-                guard let answer = try outbox.wait(for: chunk, atMost: left, interruption: interruption) else { break }
-                report.add(answer, asked: chunk.count)
-            } catch {
-                guard error.code == .cancelled || error.code == .daemonNotRunning else { throw error }
-                display.end()
-                if error.code == .daemonNotRunning { report.sending = .whenDaemonRuns }
-                context.say(
-                    error.code == .cancelled
-                        ? "interrupted; the writes stay queued and will be sent"
-                        : "the daemon stopped before the delivery")
-                break
-            }
-            display.show(.delivery, report.delivered ?? 0, of: report.accepted)
-        }
+/// How many writes at once ended: the JSON of `prsnlctl capture --stdin --json` and `prsnlctl tag --json`.
+package struct BatchReport: Sendable, Equatable, Codable {
+    package struct Refusal: Sendable, Equatable, Codable {
+        /// Of `capture --stdin`, from 1.
+        @Nullable package var line: Int? = nil
+        /// Of `tag`: its id.
+        @Nullable package var item: String? = nil
+        package var error: UserFacingError
+    }
+
+    /// So many are in the report; all are on stderr.
+    package static let mostRefusals = 100
+
+    package var schemaVersion = 1
+    /// `null` where nothing had to be written.
+    @Nullable package var source: StatusReport.Source? = nil
+    @Nullable package var sending: Sending? = nil
+    /// Of `capture --stdin`: lines read, blank ones included.
+    @Nullable package var lines: Int? = nil
+    /// Of `tag`: the items that were meant.
+    @Nullable package var items: Int? = nil
+    package var accepted = 0
+    package var refused = 0
+    /// `null` without `--wait`.
+    @Nullable package var delivered: Int? = nil
+    @Nullable package var parked: Int? = nil
+    /// Given up while they were waited for, or since then no longer in the file.
+    @Nullable package var dropped: Int? = nil
+    /// Another write took their place.
+    @Nullable package var superseded: Int? = nil
+    @Nullable package var firstEntry: Int64? = nil
+    @Nullable package var lastEntry: Int64? = nil
+    package var refusals: [Refusal] = []
+
+    package mutating func refuse(_ refusal: Refusal) {
+        refused += 1
+        if refusals.count < Self.mostRefusals { refusals.append(refusal) }
+    }
+
+    package mutating func accept(_ tally: WriteTally) {
+        (source, sending) = (tally.source, tally.sending)
+        accepted += tally.entries.count
+        (firstEntry, lastEntry) = (firstEntry ?? tally.entries.first, tally.entries.last ?? lastEntry)
+    }
+
+    package mutating func add(_ report: DeliveryReport, asked: Int) {
+        func count(_ state: OutboxEntry.State) -> Int { report.deliveries.count { $0.state == state } }
+        sending = report.sending ?? sending
+        delivered = (delivered ?? 0) + count(.delivered)
+        parked = (parked ?? 0) + count(.parked)
+        superseded = (superseded ?? 0) + count(.superseded)
+        dropped = (dropped ?? 0) + count(.dropped) + asked - report.deliveries.count
+    }
+
+    package var exitCode: ExitCode {
+        if refused > 0 { return .error }
+        if let parked, parked > 0 { return .needsAttention }
+        if let delivered, delivered + (superseded ?? 0) < accepted { return .notDelivered }
+        return .fine
     }
 }
 
-extension [Int64] {
-    /// As many as one request may be about, or fewer.
-    func groups(of size: Int = WriteLimits.together) -> [[Int64]] {
-        stride(from: 0, to: count, by: size).map { Array(self[$0...].prefix(size)) }
+extension BatchReport: Report {
+    package func text(_ style: TextStyle) -> String {
+        if items == 0 { return "" }
+        var summary = "queued \(Formatting.count(accepted))"
+        if let firstEntry, let lastEntry {
+            summary = accepted == 1 ? "queued #\(firstEntry)" : summary + " (#\(firstEntry) to #\(lastEntry))"
+        }
+        let attention = " (\(style.command("prsnlctl queue --state parked")))"
+        let counts: [(word: String, number: Int?, more: String)] = [
+            ("refused", refused, ""), ("delivered", delivered, ""), ("parked", parked, attention),
+            ("dropped", dropped, ""), ("replaced", superseded, ""),
+        ]
+        for (word, number, more) in counts {
+            if let number, number > 0 || word == "delivered" {
+                summary += ", \(word) \(Formatting.count(number))\(more)"
+            }
+        }
+        let over = (delivered ?? 0) + (parked ?? 0) + (dropped ?? 0) + (superseded ?? 0)
+        if accepted > over {
+            if delivered != nil { summary += "; \(Formatting.count(accepted - over)) on disk and not delivered yet" }
+            summary += sending.map { "; \($0.text(style))" } ?? ""
+        }
+        return paragraphs([summary], style)
+    }
+}
+
+/// What became of many writes, in numbers: the answer to a `write` with `brief`.
+package struct WriteTally: ControlReply, WriteAnswer {
+    package static let type = "tally"
+    package static let variant: String? = "brief"
+    package static let mostWrites = WriteLimits.talliedTogether
+
+    package struct Refusal: Sendable, Equatable, Codable {
+        /// The place among the drafts, from 0.
+        package var index: Int
+        package var error: UserFacingError
+    }
+
+    package var source: StatusReport.Source
+    package var sending: Sending
+    /// The entries of what was accepted, in the order of the drafts.
+    package var entries: [Int64]
+    package var refused: [Refusal]
+
+    package var hasQueued: Bool { !entries.isEmpty }
+
+    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
+        (self.source, self.sending, entries, refused) = (source, sending, [], [])
+        entries.reserveCapacity(acceptances.count)
+        for (index, acceptance) in acceptances.enumerated() {
+            switch acceptance {
+            case .accepted(let write): entries.append(write.entry)
+            case .refused(let error): refused.append(Refusal(index: index, error: error))
+            }
+        }
     }
 }

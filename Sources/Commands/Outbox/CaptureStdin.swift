@@ -97,21 +97,19 @@ struct CaptureStdin: ~Copyable {
         _ error: UserFacingError, before line: Int, unknownTo last: Int? = nil
     ) -> UserFacingError {
         batch.display.end()
-        let lines =
-            "\(batch.report.accepted) \(batch.report.accepted == 1 ? "line is" : "lines are") on disk, "
-            + "\(batch.report.refused) refused"
+        let accepted = batch.report.accepted
+        let lines = "\(accepted) \(accepted == 1 ? "line is" : "lines are") on disk, \(batch.report.refused) refused"
         if let last {
-            return UserFacingError(
-                error.code, error.message,
+            return error.with(
                 consequence:
                     "\(lines). Whether lines \(line) to \(last) are on disk is not known; those after them are not.",
-                recoverySuggestion: "Look with `prsnlctl queue --all`, then go on from line \(line) or \(last + 1).")
+                suggestion: "Look with `prsnlctl queue --all`, then go on from line \(line) or \(last + 1).")
         }
         guard line > 1 else { return error.with(consequence: "No line is on disk.") }
-        return UserFacingError(
-            error.code, error.message, consequence: "\(lines); nothing from line \(line) on is.",
-            recoverySuggestion: "\(error.recoverySuggestion) Then go on from line \(line): "
-                + "`tail -n +\(line) FILE | prsnlctl capture --stdin`.", cause: error.cause)
+        return error.with(
+            consequence: "\(lines); nothing from line \(line) on is.",
+            suggestion: "\(error.recoverySuggestion) Then go on from line \(line): "
+                + "`tail -n +\(line) FILE | prsnlctl capture --stdin`.")
     }
 }
 
@@ -145,9 +143,8 @@ package enum CaptureLine: Sendable, Equatable {
     private static func object(_ text: String) -> CaptureLine {
         do {
             return .item(
-                try JSONReader.read(Array(text.utf8)) { reader in
+                try JSONReader.read(whole: Array(text.utf8)) { reader in
                     let fields = try JSONFields(&reader)
-                    try reader.end()
                     try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
                     return try NewItem(fields)
                 })

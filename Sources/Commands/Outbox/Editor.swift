@@ -11,46 +11,44 @@ struct Editor {
     /// By which the file can be given to the same command; `nil` for one that takes no text from stdin.
     private let again: NextCommand?
     private static let remark = "# prsnlctl: "
-    /// Whether a remark stands above the text, because it is shown again.
-    private var hasRemark = false
 
-    /// - Parameters:
-    ///   - typed: What was typed on the terminal already, in the place of an editor's text.
-    ///   - read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
+    /// - Parameter read: the write that a text asks for; `nil` where nothing was written, or nothing changed.
     /// - Throws: what `read` and the queueing throw, with the name of the file. `editor_failed`.
     static func write(
-        _ text: String, typed: String? = nil, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
+        _ text: String, _ context: CommandContext, _ arguments: ParsedArguments, name: String,
         read: (String) throws(UserFacingError) -> WriteDraft?
     ) throws(UserFacingError) -> ExitCode? {
         if let user = context.terminalBorrower {
             throw failure("No editor is started, because \(user) could use it to read this terminal")
         }
-        var editor = try Editor(text, context, arguments)
+        let editor = try Editor(text, context, arguments)
+        // Whether the text may be on disk: that is looked up before it is given again.
+        var isUnknown = false
         do throws(UserFacingError) {
-            var shown = text
+            var (saved, reason) = (text, String?.none)
             while true {
-                if let typed { try editor.put(typed) }
-                let saved = if let typed { typed } else { try editor.run() }
+                let shown = saved
+                saved = try editor.run(reason)
                 do throws(UserFacingError) {
                     guard let draft = try read(saved) else {
                         unlink(editor.path)
                         return nil
                     }
                     return try WriteFlow.run(context, arguments, RequestClient.keyed([draft]), names: [name]) {
-                        report throws(UserFacingError) in
+                        written throws(UserFacingError) in
+                        if case .failure(let failure) = written { isUnknown = failure.isUnknown }
+                        guard case .success(let report) = written else { return }
                         if let error = report.writes.first?.error { throw error }
                         unlink(editor.path)
                     }
                 } catch {
                     // Another text helps against these alone, and the same one does not.
-                    guard error.code == .writeInvalid, saved != shown, typed == nil else { throw error }
+                    guard error.code == .writeInvalid, saved != shown else { throw error }
                     context.say("\(error.message) The editor shows it again.")
-                    shown = saved
-                    try editor.put("\(remark)\(error.message.replacing("\n", with: " "))\n\(saved)")
-                    editor.hasRemark = true
+                    reason = error.message
                 }
             }
-        } catch { throw editor.kept(error) }
+        } catch { throw editor.kept(error, isUnknown: isUnknown) }
     }
 
     /// - Throws: where the file cannot be made. Then nothing was written yet.
@@ -69,24 +67,26 @@ struct Editor {
         let options = ["--title", "--tag"].flatMap { name in arguments.values(name).flatMap { [name, $0] } }
         let line = ShellText.words(["prsnlctl", "note"] + options + ["-"]) + " < \(ShellText.word(path))"
         again = arguments.command == NoteCommand.command.entry ? NextCommand(line: line) : nil
-        do throws(UserFacingError) { try put(text) } catch { throw kept(error) }
+        do throws(UserFacingError) { try put(text) } catch { throw kept(error, isUnknown: false) }
         context.say("until it is queued, the text is in \(path)")
     }
 
-    private func run() throws(UserFacingError) -> String {
+    /// - Parameter reason: stands above the text while it is shown again, and is in the file no longer than that.
+    private func run(_ reason: String?) throws(UserFacingError) -> String {
+        if let reason {
+            try put("\(Self.remark)\(reason.replacing("\n", with: " "))\n\(try WholeFile.text(of: path) ?? "")")
+        }
         setenv("PRSNL_EDITED", path, 1)
         // The variable may have options, and is a shell's to split, as git and crontab have it.
         let status = system("\(command) \"$PRSNL_EDITED\"")
+        let saved = try WholeFile.text(of: path) ?? ""
+        let own = String(saved.unicodeScalars.drop { $0 != "\n" }.dropFirst())
+        let hasRemark = reason != nil && saved.hasPrefix(Self.remark)
+        if hasRemark { try put(own) }
         guard status == 0 else {
             throw Self.failure("The editor \(command) \(status >> 8 == 127 ? "could not be started" : "failed")")
         }
-        return try saved()
-    }
-
-    private func saved() throws(UserFacingError) -> String {
-        let saved = try WholeFile.text(of: path) ?? ""
-        guard hasRemark, saved.hasPrefix(Self.remark) else { return saved }
-        return String(saved.drop { $0 != "\n" }.dropFirst())
+        return hasRemark ? own : saved
     }
 
     /// Another file in its place: where the disk is full, what was written before is still there.
@@ -96,21 +96,14 @@ struct Editor {
     }
 
     /// What went wrong, and where the text is, unless nothing was written.
-    private func kept(_ error: UserFacingError) -> UserFacingError {
+    private func kept(_ error: UserFacingError, isUnknown: Bool) -> UserFacingError {
         // Bytes that are no text are kept too.
-        let isUntouched = (try? saved()).map { $0.isEmpty || $0 == text } ?? false
+        let isUntouched = (try? WholeFile.text(of: path) ?? "").map { $0.isEmpty || $0 == text } ?? false
         if isUntouched { unlink(path) }
         guard !isUntouched, access(path, F_OK) == 0 else { return error }
-        // The file can be given to the command as it is. Where the disk is full, the remark stays in it.
-        if hasRemark, let saved = try? saved() { _ = WholeFile.replace(path, by: saved) }
-        return UserFacingError(
-            error.code, error.message,
+        return error.with(
             consequence: "\(error.consequence ?? WritesRequest.refused) What was written is in \(path).",
-            recoverySuggestion: error.recoverySuggestion,
-            // What may be on disk is looked for first.
-            nextCommand: error.consequence?.description.contains(WriteFlow.unknown) == true
-                ? error.nextCommand : error.code == .writeInvalid ? nil : again,
-            cause: error.cause)
+            next: isUnknown || error.code == .writeInvalid ? nil : again)
     }
 
     private static func failure(_ message: String) -> UserFacingError {
@@ -142,28 +135,23 @@ struct EditedItem: Equatable {
     /// - Throws: `write_invalid`, with the line that cannot be read. No line is read past: a person has written it.
     init(_ text: String, of original: EditedItem) throws(UserFacingError) {
         self = original
-        if text.allSatisfy(\.isWhitespace) { return }
-        var (fences, isInTags) = (0, false)
-        var seen: Set<String> = []
-        for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            if line.allSatisfy(\.isWhitespace) { continue }
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated()
+            .filter { !$0.element.allSatisfy(\.isWhitespace) }
+        guard let first = lines.first, let last = lines.last else { return }
+        for fence in [first, last] where fence.element != "---" || lines.count < 2 {
+            throw Self.failure(fence.offset, "the text stands between two lines of three dashes")
+        }
+        var (name, seen) = ("", Set<String>())
+        for (number, line) in lines.dropFirst().dropLast() {
             let words = line.drop(while: \.isWhitespace)
-            if line == "---", fences < 2 {
-                fences += 1
-                continue
-            }
-            guard fences == 1 else {
-                let place = fences == 0 ? "before the first" : "after the second"
-                throw Self.failure(number, "\(place) line of three dashes stands \(words)")
-            }
-            if isInTags, words.first == "-" {
+            if name == "tags", words.first == "-" {
                 tags.append(try Self.value(words.dropFirst(), number))
                 continue
             }
             guard let colon = words.firstIndex(of: ":") else { throw Self.failure(number, "the colon is missing") }
-            let (name, value) = (String(words[..<colon]), words[words.index(after: colon)...])
+            name = String(words[..<colon])
             guard seen.insert(name).inserted else { throw Self.failure(number, "\(name) is there twice") }
-            isInTags = name == "tags"
+            let value = words[words.index(after: colon)...]
             switch name {
             case "title": title = try Self.value(value, number)
             case "summary": summary = try Self.value(value, number)
@@ -171,7 +159,6 @@ struct EditedItem: Equatable {
             default: throw Self.failure(number, "\(name) cannot be edited; title, summary and tags can")
             }
         }
-        guard fences == 2 else { throw Self.failure(nil, "the second line of three dashes is missing") }
     }
 
     func edit(of original: EditedItem) -> ItemEdit {
@@ -186,13 +173,7 @@ struct EditedItem: Equatable {
     private static func value(_ text: Substring, _ line: Int) throws(UserFacingError) -> String {
         let text = String(text).trimmingWhiteSpace()
         guard text.first == "\"" else { return text }
-        do {
-            return try JSONReader.read(Array(text.utf8)) { reader in
-                let value = try reader.string()
-                try reader.end()
-                return value
-            }
-        } catch {
+        do { return try JSONReader.read(whole: Array(text.utf8)) { try $0.string() } } catch {
             throw failure(line, "the quotation marks do not fit; write \\\" for one inside, and \\n for a new line")
         }
     }
@@ -201,17 +182,13 @@ struct EditedItem: Equatable {
     private static func list(_ text: Substring, _ line: Int) throws(UserFacingError) -> [String] {
         var text = String(text).trimmingWhiteSpace()
         if text.first == "[", text.last == "]" { text = String(text.dropFirst().dropLast()) }
-        var tags: [String] = []
-        for part in text.split(separator: ",") where !part.allSatisfy(\.isWhitespace) {
-            tags.append(try value(part, line))
-        }
-        return tags
+        let parts = text.split(separator: ",").filter { !$0.allSatisfy(\.isWhitespace) }
+        return try parts.map { part throws(UserFacingError) in try value(part, line) }
     }
 
-    private static func failure(_ line: Int?, _ reason: String) -> UserFacingError {
-        let place = line.map { "line \($0 + 1): " } ?? ""
-        let reason = reason.count > 200 ? reason.prefix(200) + "…" : reason
-        return UserFacingError(
-            .writeInvalid, "\(place)\(SafeText.harmless(reason)).", consequence: WritesRequest.refused)
+    private static func failure(_ line: Int, _ reason: String) -> UserFacingError {
+        UserFacingError(
+            .writeInvalid, "line \(line + 1): \(SafeText.harmless(String(reason.prefix(200)))).",
+            consequence: WritesRequest.refused)
     }
 }

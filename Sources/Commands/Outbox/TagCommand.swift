@@ -33,8 +33,10 @@ enum TagCommand {
             // Of each item, whatever the copy has: what is asked for is judged by what the server has when it is sent.
             let edit = ItemEdit(tagChange: change)
             let request = TallyRequest(RequestClient.keyed(found.map { .edit(item: $0.id, edit) }))
-            let answers = try WriteFlow.journal(request, &batch.outbox)
-            batch.take(answers, of: found.count) { .init(item: found[$0].id, error: $1) }
+            do throws(Unwritten) {
+                let answers = try WriteFlow.journal(request, &batch.outbox)
+                batch.take(answers, of: found.count) { .init(item: found[$0].id, error: $1) }
+            } catch { throw error.userFacing }
         }
         return try batch.end(wait)
     }

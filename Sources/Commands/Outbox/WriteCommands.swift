@@ -61,15 +61,13 @@ enum NoteCommand {
         func draft(_ text: String) -> WriteDraft {
             .create(NewItem(title: arguments.value("--title"), note: text, tags: tags))
         }
-        let given = words.isEmpty ? "-" : words.joined(separator: " ")
-        guard given == "-", isatty(STDIN_FILENO) == 1 else {
+        guard words.isEmpty, isatty(STDIN_FILENO) == 1 else {
+            let given = words.isEmpty ? "-" : words.joined(separator: " ")
             let text = try TextInput.read(given, "note", context, arguments, for: draft)
             return try WriteFlow.run(context, arguments, RequestClient.keyed([draft(text)]), names: ["note"])
         }
         try TextInput.judge(context, arguments, draft)
-        // What was typed is nowhere else, and kept as what an editor has written.
-        let typed = words.isEmpty ? nil : try TextInput.all(of: STDIN_FILENO, "note: the text from stdin")
-        let code = try Editor.write("", typed: typed, context, arguments, name: "note") { text in
+        let code = try Editor.write("", context, arguments, name: "note") { text in
             text.allSatisfy(\.isWhitespace) ? nil : draft(text)
         }
         if code == nil { context.say("the note is empty; nothing was queued") }

@@ -1,26 +1,35 @@
 import Console
 import Control
-import PRSNLCore
+package import PRSNLCore
 package import Store
 
-/// What `capture`, `note`, `edit`, `delete` and `restore` have in common: journal, wait if asked to, report.
+/// What every command that writes goes through: journal, wait if asked to, report.
 enum WriteFlow {
     static let requests: [any Request.Type] = [WritesRequest.self, DeliveryRequest.self]
+    /// Entries that are waited for at once, so that a line of progress moves.
+    private static let waitedTogether = 250
 
     /// - Parameters:
     ///   - names: what the person calls each write; for the messages about those that are refused.
-    ///   - queued: is told the answer, before a delivery is waited for.
+    ///   - queued: is told what became of the writes, before a delivery is waited for.
     static func run(
         _ context: CommandContext, _ arguments: ParsedArguments, _ writes: [WriteRequest], names: [String],
-        queued: (WriteReport) throws(UserFacingError) -> Void = { _ in }
+        queued: (Result<WriteReport, Unwritten>) throws(UserFacingError) -> Void = { _ in }
     ) throws(UserFacingError) -> ExitCode {
         let wait = try WaitOption(arguments)
         var outbox = RequestClient(context)
-        var report = try write(writes, &outbox)
-        try queued(report)
+        let written = Result { () throws(Unwritten) in try write(writes, &outbox) }
+        try queued(written)
+        var report = try written.mapError(\.userFacing).get()
         if let wait {
-            try deliver(writes, &report, wait, &outbox)
             report.waited = true
+            let waiting = report.waiting
+            if context.isText, !waiting.isEmpty {
+                let numbers = OutboxWords.numbers(waiting)
+                context.say("\(numbers) on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
+            }
+            let ended = self.wait(for: waiting, wait, &outbox) { answer, _ in report.update(answer) }
+            if let ended { context.say(ended) }
         }
         if context.isText {
             StandardStream.error.write(report.refusals(context.errorStyle, names: names))
@@ -33,73 +42,57 @@ enum WriteFlow {
         return report.exitCode
     }
 
-    static func write(_ writes: [WriteRequest], _ outbox: inout RequestClient) throws(UserFacingError) -> WriteReport {
-        var answers = try journal(WritesRequest(writes), &outbox)
-        var report = answers.removeFirst()
-        for answer in answers {
-            report.sending = answer.sending
-            report.writes += answer.writes
-        }
-        return report
+    static func write(_ writes: [WriteRequest], _ outbox: inout RequestClient) throws(Unwritten) -> WriteReport {
+        WriteReport(joining: try journal(WritesRequest(writes), &outbox))
     }
 
     /// - Returns: one answer for each transaction that it took.
-    /// - Throws: Says what of them is on disk.
     static func journal<Answer: WriteAnswer>(
         _ request: AcceptRequest<Answer>, _ outbox: inout RequestClient
-    ) throws(UserFacingError) -> [Answer] {
-        let words = outbox.context.unit.fit("prsnlctl: interrupted. \(unknown) \(lookFirst)").description
-        do throws(Unwritten) {
-            return try Interruption.saying("\n\(words)\n") { () throws(Unwritten) in try outbox.write(request) }
-        } catch {
-            throw explained(error)
-        }
+    ) throws(Unwritten) -> [Answer] {
+        let words = outbox.context.unit.fit("prsnlctl: interrupted. \(Unwritten.unknown) \(Unwritten.lookFirst)")
+        return try Interruption.saying("\n\(words)\n") { () throws(Unwritten) in try outbox.write(request) }
     }
 
-    static func explained(_ failure: Unwritten) -> UserFacingError {
-        let (error, queued) = (failure.error, failure.queued)
-        let first = "The first \(Formatting.count(queued)) of \(Formatting.count(failure.total)) writes"
-        if failure.isUnknown {
-            return error.with(
-                consequence: queued == 0 ? unknown : "\(first) are on disk. It is not known whether the others are.",
-                suggestion: lookFirst, next: "prsnlctl queue --all")
-        }
-        return error.with(
-            consequence: queued == 0
-                ? WritesRequest.refused : "\(first) were queued, as far as they were not refused. The others were not.",
-            suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
-    }
-
-    static let unknown = "It is not known whether it is on disk."
-    private static let lookFirst: Advice = "Look with `prsnlctl queue --all` before you give the command again."
-
-    private static func deliver(
-        _ writes: [WriteRequest], _ report: inout WriteReport, _ wait: WaitOption, _ outbox: inout RequestClient
-    ) throws(UserFacingError) {
-        guard !report.waiting.isEmpty else { return }
+    /// Whatever ends the waiting, the writes are on disk: it is never an error of the command.
+    ///
+    /// - Parameter answered: is called with each answer, and how many entries it is about.
+    /// - Returns: what is to be said where the waiting has ended early.
+    static func wait(
+        for entries: [Int64], _ wait: WaitOption, _ outbox: inout RequestClient, _ interruption: Interruption? = nil,
+        answered: (DeliveryReport, Int) -> Void
+    ) -> Advice? {
+        let end = wait.limit.map { ContinuousClock.now + $0 }
         let context = outbox.context
-        if context.isText {
-            let numbers = OutboxWords.numbers(report.waiting)
-            context.say("\(numbers) on disk; waiting for the delivery. Ctrl-C ends the waiting, not the write.")
-        }
+        var said: String?
         do throws(UserFacingError) {
-            guard let deliveries = try outbox.wait(for: report.waiting, atMost: wait.limit) else { return }
-            report.update(deliveries)
-        } catch {
-            // The writes are on disk, whatever became of the daemon.
-            guard error.code == .daemonNotRunning else { throw error }
-            context.say("the daemon stopped before it said what became of it")
-            report.sending = .whenDaemonRuns
-            // It may have delivered it. What was refused is not asked for again. Where that cannot be asked, what is known stands.
-            guard report.writes.allSatisfy({ $0.outcome == .accepted }), let now = try? write(writes, &outbox) else {
-                return
+            for some in entries.groups(of: waitedTogether) {
+                let request = DeliveryRequest(entries: some, atMost: end.map { max(.zero, $0 - .now) })
+                let answer = try outbox.ask(request, interruption: interruption) { waiting in
+                    guard context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said else {
+                        return
+                    }
+                    context.say("\(text)")
+                    said = text
+                }
+                answered(answer, some.count)
             }
-            report = now
+            return nil
+        } catch {
+            return "\(error.message) What is queued stays queued, and will be sent."
         }
     }
 }
 
-/// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`.
+extension [Int64] {
+    /// As many as one request may be about, or fewer.
+    func groups(of size: Int = WriteLimits.together) -> [[Int64]] {
+        stride(from: 0, to: count, by: size).map { Array(self[$0...].prefix(size)) }
+    }
+}
+
+/// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`. Without a daemon nothing is
+/// delivered: the file says at once how far they are.
 struct DeliveryRequest: Request {
     typealias Answer = DeliveryReport
     typealias Update = WaitingReport
@@ -111,7 +104,6 @@ struct DeliveryRequest: Request {
     let entries: [Int64]
     let atMost: Duration?
     var isChange: Bool { false }
-    var place: RequestPlace { .daemon }
     var patience: Duration? { nil }
 }
 
@@ -127,26 +119,32 @@ extension DeliveryRequest {
     }
 
     func answer(_ context: RequestContext) async throws(UserFacingError) -> DeliveryReport? {
-        let parts = try context.requireDaemon().parts
         var last: QueueReport?
-        try await parts.engine.waitForDelivery(entries, atMost: atMost) { first in
+        try await context.daemon?.parts.engine.waitForDelivery(entries, atMost: atMost) { first in
             let list = OutboxList(entries: [context.asOfNow(first)], total: 1)
             let report = QueueReport(list, filter: .open, context)
-            if let last, report.waitsAs(last) { return }
+            if let last, report.timeless == last.timeless { return }
             last = report
             context.send(WaitingReport(report))
         }
-        return DeliveryReport(try await parts.store.outboxEntries(entries).map(context.asOfNow))
+        let entries = try context.reader().outboxEntries(entries).map(context.asOfNow)
+        return DeliveryReport(entries, sending: context.sending)
+    }
+
+    func remark(_ answer: DeliveryReport, path: String) -> String? {
+        Remark.writes(answer.deliveries.contains { $0.state.isWaiting }, path: path)
     }
 }
 
 extension QueueReport {
-    /// Whether nothing has happened to its entry since, but that time has passed.
-    fileprivate func waitsAs(_ earlier: QueueReport) -> Bool {
-        guard let entry = entries.first, let other = earlier.entries.first else { return false }
-        return entry.entry == other.entry && entry.state == other.state && entry.attempts == other.attempts
-            && entry.error == other.error && entry.awaitsItem == other.awaitsItem && entry.behind == other.behind
-            && connectivity?.state == earlier.connectivity?.state && wait == earlier.wait
+    /// Without what changes as time passes, although nothing happens.
+    fileprivate var timeless: QueueReport {
+        var report = self
+        report.generatedAt = .earliest
+        for index in entries.indices {
+            (report.entries[index].nextAttemptAt, report.entries[index].reachableAge) = (nil, 0)
+        }
+        return report
     }
 }
 
@@ -167,6 +165,11 @@ package struct DeliveryReport: ControlReply {
 
     /// Entries that are no longer there are left out.
     package var deliveries: [OutboxEntry.Status]
+    /// When those that wait will be sent; `null` from a daemon of an older release.
+    @Nullable package var sending: Sending? = nil
 
-    package init(_ entries: [OutboxEntry]) { deliveries = entries.map(\.shown) }
+    package init(_ entries: [OutboxEntry], sending: Sending? = nil) {
+        deliveries = entries.map(\.shown)
+        self.sending = sending
+    }
 }

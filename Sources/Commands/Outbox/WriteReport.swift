@@ -102,12 +102,22 @@ package struct WriteReport: ControlReply, WriteAnswer {
         (self.source, self.sending, writes) = (source, sending, acceptances.map(Write.init))
     }
 
+    /// Of the answers to one command's requests: at least one.
+    init(joining answers: [WriteReport]) {
+        self = answers[0]
+        for answer in answers.dropFirst() {
+            sending = answer.sending
+            writes += answer.writes
+        }
+    }
+
     package var hasQueued: Bool { writes.contains { $0.outcome == .accepted && $0.state != .delivered } }
 
     /// The entries whose end is still to come.
     package var waiting: [Int64] { writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry) }
 
     package mutating func update(_ report: DeliveryReport) {
+        sending = report.sending ?? sending
         let found = Dictionary(report.deliveries.map { ($0.entry, $0) }) { first, _ in first }
         for index in writes.indices {
             guard let entry = writes[index].entry.flatMap({ found[$0] }) else { continue }

@@ -64,9 +64,9 @@ struct RequestClient: ~Copyable {
                 // The lock is held by a daemon that is starting, or by another prsnlctl.
                 guard request.place == .lock, error.code == .databaseLocked else { throw error }
                 guard ContinuousClock.now < end else {
-                    throw UserFacingError(
-                        error.code, noDaemon.message, consequence: Asked.refused,
-                        recoverySuggestion: noDaemon.recoverySuggestion, nextCommand: noDaemon.nextCommand)
+                    throw error.with(
+                        noDaemon.message, consequence: Asked.refused, suggestion: noDaemon.recoverySuggestion,
+                        next: noDaemon.nextCommand)
                 }
             }
             usleep(Self.pause)
@@ -145,13 +145,31 @@ struct RequestClient: ~Copyable {
 // MARK: Writes
 
 /// Why not all writes of a command are on the disk.
-struct Unwritten: Error {
+struct Unwritten: UserFacing {
     let error: UserFacingError
     /// Of the first batch that failed: it was handed over, and it cannot be found out whether it is on the disk.
     var isUnknown = false
     /// The writes of the batches before it, which are on the disk.
     let queued: Int
     let total: Int
+
+    static let unknown = "It is not known whether it is on disk."
+    static let lookFirst: Advice = "Look with `prsnlctl queue --all` before you give the command again."
+
+    /// Says what of them is on disk.
+    var userFacing: UserFacingError {
+        let first = "The first \(Formatting.count(queued)) of \(Formatting.count(total)) writes"
+        if isUnknown {
+            return error.with(
+                consequence: queued == 0
+                    ? Self.unknown : "\(first) are on disk. It is not known whether the others are.",
+                suggestion: Self.lookFirst, next: "prsnlctl queue --all")
+        }
+        return error.with(
+            consequence: queued == 0
+                ? WritesRequest.refused : "\(first) were queued, as far as they were not refused. The others were not.",
+            suggestion: error.code == .diskFull ? "Free some space, then give the command again." : nil)
+    }
 }
 
 extension AcceptRequest {
@@ -253,35 +271,6 @@ extension RequestClient {
         } while ContinuousClock.now < end
         throw Unwritten(error: first, isUnknown: true, queued: 0, total: 0)
     }
-
-    /// Waits for deliveries; `nil` where no daemon runs, so that there is nothing to wait for.
-    ///
-    /// - Throws: `cancelled` after the interruption.
-    mutating func wait(
-        for entries: [Int64], atMost: Duration?, interruption: Interruption? = nil
-    ) throws(UserFacingError) -> DeliveryReport? {
-        let end = atMost.map { ContinuousClock.now + $0 }
-        var report = DeliveryReport([])
-        var said: String?
-        let context = context
-        for first in stride(from: 0, to: entries.count, by: WriteLimits.together) {
-            let request = DeliveryRequest(
-                entries: Array(entries[first...].prefix(WriteLimits.together)),
-                atMost: end.map { max(.zero, $0 - ContinuousClock.now) })
-            do throws(UserFacingError) {
-                report.deliveries += try ask(request, interruption: interruption) { waiting in
-                    if context.isText, let text = waiting.queue.waitingText(context.errorStyle), text != said {
-                        context.say("\(text)")
-                        said = text
-                    }
-                }.deliveries
-            } catch {
-                guard error.code == .daemonNotRunning, !isUnanswered else { throw error }
-                return nil
-            }
-        }
-        return report
-    }
 }
 
 // MARK: Refusals
@@ -298,9 +287,7 @@ extension UserFacingError {
                 "Root can let this user look: `adduser \(UserDatabase.user(geteuid())) \(group)`, which counts from the next login on. "
                 + "Or give the command as root."
         }
-        return UserFacingError(
-            code, message, consequence: consequence, recoverySuggestion: suggestion,
-            nextCommand: CommandContext.sudo(), cause: cause)
+        return with(suggestion: suggestion, next: CommandContext.sudo())
     }
 
     /// The name of the group that may come in; `nil` where it is root's, or not known. A user who may not even look

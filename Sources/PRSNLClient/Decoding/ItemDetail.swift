@@ -102,11 +102,7 @@ enum ItemTextDecoder {
     /// - Parameter id: of the item that was asked for. An answer about another one is no answer.
     static func decode(_ body: [UInt8], of id: String) throws(APIError.DecodingCause) -> ItemText {
         try APIError.DecodingCause.catching {
-            try JSONReader.read(body) { reader in
-                let text = try read(&reader, of: id)
-                try reader.end()
-                return text
-            }
+            try JSONReader.read(whole: body) { try read(&$0, of: id) }
         }
     }
 

@@ -18,12 +18,8 @@ enum JSONValue: Equatable {
 
     /// - Throws: `APIError.DecodingCause` for more than 50,000 values; `JSONReader.Failure`.
     static func parse(_ bytes: [UInt8]) throws -> JSONValue {
-        try JSONReader.read(bytes) { reader in
-            var left = mostValues
-            let value = try read(&reader, depth: 0, &left)
-            try reader.end()
-            return value
-        }
+        var left = mostValues
+        return try JSONReader.read(whole: bytes) { try read(&$0, depth: 0, &left) }
     }
 
     private static func read(_ reader: inout JSONReader, depth: Int, _ left: inout Int) throws -> JSONValue {

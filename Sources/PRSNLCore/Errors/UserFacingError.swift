@@ -34,12 +34,12 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
         self.cause = cause
     }
 
-    /// The same failure, where more is known of what it means and what helps.
+    /// The same failure, where more is known of what happened, what it means and what helps.
     package func with(
-        consequence: String? = nil, suggestion: Advice? = nil, next: NextCommand? = nil
+        _ message: String? = nil, consequence: String? = nil, suggestion: Advice? = nil, next: NextCommand? = nil
     ) -> UserFacingError {
         UserFacingError(
-            code, message, consequence: consequence ?? self.consequence,
+            code, message ?? self.message, consequence: consequence ?? self.consequence,
             recoverySuggestion: suggestion ?? recoverySuggestion, nextCommand: next ?? nextCommand, cause: cause,
             codeName: codeName)
     }

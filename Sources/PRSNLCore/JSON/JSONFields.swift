@@ -113,11 +113,7 @@ package struct JSONFields: Sendable, Equatable {
     /// - Returns: `nil` for a text that `json` did not write.
     package init?(json: String) {
         do {
-            self = try JSONReader.read(Array(json.utf8)) { reader in
-                let fields = try JSONFields(&reader)
-                try reader.end()
-                return fields
-            }
+            self = try JSONReader.read(whole: Array(json.utf8)) { try JSONFields(&$0) }
         } catch {
             return nil
         }

@@ -40,6 +40,16 @@ package struct JSONReader {
         }
     }
 
+    /// The same, of a text that is one value and nothing after it.
+    package static func read<Result>(whole bytes: [UInt8], _ body: (inout JSONReader) throws -> Result) throws -> Result
+    {
+        try read(bytes) { reader in
+            let result = try body(&reader)
+            try reader.end()
+            return result
+        }
+    }
+
     // MARK: Reading
 
     /// The kind of the next value, without reading it.

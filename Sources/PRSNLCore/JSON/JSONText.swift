@@ -51,10 +51,7 @@ package enum JSONText {
     /// Stored JSON as it is, on one line: in valid JSON, line breaks are between the values only. `nil` for what is not JSON.
     package static func oneLine(_ json: [UInt8]) -> [UInt8]? {
         do {
-            try JSONReader.read(json) { reader in
-                try reader.skip()
-                try reader.end()
-            }
+            _ = try JSONReader.read(whole: json) { try $0.skip() }
         } catch {
             return nil
         }

@@ -4,14 +4,7 @@ package import PRSNLCore
 extension Store {
     /// Where entries stand, for a caller that waits for them. Entries that are gone are left out.
     package func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
-        try read { connection throws(SQLiteFailure) in
-            let row = try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
-            var entries: [OutboxEntry] = []
-            for id in ids {
-                if let entry = try row.bind(Int(id)).first(OutboxEntry.init(row:)) { entries.append(entry) }
-            }
-            return entries
-        }
+        try read { connection throws(SQLiteFailure) in try connection.entries(ids) }
     }
 
     /// Which of the entries are still to be sent or looked up.
@@ -283,6 +276,11 @@ extension StoreReader {
         }
     }
 
+    /// Where entries stand. Entries that are gone are left out.
+    package func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
+        try read { () throws(SQLiteFailure) in try connection.entries(ids) }
+    }
+
     /// One entry, and every request that was made for it.
     ///
     /// - Throws: `entry_unknown`.
@@ -307,6 +305,17 @@ extension StoreReader {
         }
         guard let found else { throw Store.unknown(id) }
         return found
+    }
+}
+
+extension Connection {
+    fileprivate func entries(_ ids: [Int64]) throws(SQLiteFailure) -> [OutboxEntry] {
+        let row = try cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
+        var entries: [OutboxEntry] = []
+        for id in ids {
+            if let entry = try row.bind(Int(id)).first(OutboxEntry.init(row:)) { entries.append(entry) }
+        }
+        return entries
     }
 }
 

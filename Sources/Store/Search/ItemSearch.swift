@@ -24,11 +24,11 @@ extension StoreReader {
             return list
         } catch {
             guard error.code == .databaseDamaged else { throw error }
-            throw UserFacingError(
-                error.code, "The full-text index in \(path) is damaged.",
+            throw error.with(
+                "The full-text index in \(path) is damaged.",
                 consequence: "Items can be listed and shown, and not searched.",
-                recoverySuggestion: "Build it again. If that fails, more than the index is damaged: `prsnlctl doctor`.",
-                nextCommand: "prsnlctl doctor --rebuild-index", cause: error.cause)
+                suggestion: "Build it again. If that fails, more than the index is damaged: `prsnlctl doctor`.",
+                next: "prsnlctl doctor --rebuild-index")
         }
     }
 
