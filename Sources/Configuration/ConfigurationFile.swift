@@ -92,18 +92,10 @@ enum SmallFile {
 
     /// Reads the open file to its end, but no more than `limit` bytes.
     static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
-        var content: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count == 0 { return content }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw Failure(errno: errno, reason: String(cString: strerror(errno)))
-            }
-            content.append(contentsOf: buffer[..<count])
-            if content.count > limit { throw Failure(errno: EFBIG, reason: "larger than \(limit >> 10) KiB") }
-        }
+        let (content, code) = Descriptors.read(descriptor, atMost: limit)
+        guard code == 0 else { throw Failure(errno: code, reason: String(cString: strerror(code))) }
+        guard content.count <= limit else { throw Failure(errno: EFBIG, reason: "larger than \(limit >> 10) KiB") }
+        return content
     }
 
     /// Writes all of it.

@@ -8,28 +8,26 @@ import Testing
 
 /// What `capture --stdin` makes of what it is given.
 @Suite struct CaptureLineTests {
-    private func line(_ text: String, isFirst: Bool = false) -> CaptureLine {
-        CaptureLine(Array(text.utf8), isFirst: isFirst)
+    private func line(_ text: String, isFirst: Bool = false) throws(UserFacingError) -> NewItem? {
+        try CaptureLine.item(Array(text.utf8), isFirst: isFirst)
     }
 
-    @Test func aURLAndAnObjectAreItems() {
-        #expect(line(" https://example.org/a \r") == .item(NewItem(url: "https://example.org/a")))
-        #expect(line("\u{FEFF}https://example.org/a", isFirst: true) == .item(NewItem(url: "https://example.org/a")))
+    @Test func aURLAndAnObjectAreItems() throws {
+        #expect(try line(" https://example.org/a \r") == NewItem(url: "https://example.org/a"))
+        #expect(try line("\u{FEFF}https://example.org/a", isFirst: true) == NewItem(url: "https://example.org/a"))
         let object =
             #"{"url":"https://example.org","title":"T","tags":["a","b"],"note":null,"type":"article","summarize":true}"#
         #expect(
-            line(object)
-                == .item(
-                    NewItem(
-                        url: "https://example.org", title: "T", tags: ["a", "b"], type: "article", summarize: true)))
-        #expect(line(#"  {"note":"x"}"#) == .item(NewItem(note: "x")))
+            try line(object)
+                == NewItem(url: "https://example.org", title: "T", tags: ["a", "b"], type: "article", summarize: true))
+        #expect(try line(#"  {"note":"x"}"#) == NewItem(note: "x"))
         // Validation, not reading, says that there is nothing in it.
-        #expect(line("{}") == .item(NewItem()))
+        #expect(try line("{}") == NewItem())
     }
 
     @Test(arguments: ["", " ", "\t \r", "\u{A0}\u{2003}"])
-    func blankLinesAreNothing(text: String) {
-        #expect(line(text) == .blank)
+    func blankLinesAreNothing(text: String) throws {
+        #expect(try line(text) == nil)
     }
 
     @Test(arguments: [
@@ -41,20 +39,14 @@ import Testing
         (#"{"item":"a"}"#, "\"item\" does not belong here."), (#"{"action":"delete"}"#, "\"action\" does not belong"),
         (#"{"note":"\ud800"}"#, "half of a surrogate pair"), (#"{"\u001b[2J":1}"#, #""\u{1B}[2J" is not a known"#),
     ])
-    func whatIsNoItemIsRefusedWithItsReason(text: String, part: String) {
-        guard case .refused(let error) = line(text) else {
-            Issue.record("accepted")
-            return
-        }
+    func whatIsNoItemIsRefusedWithItsReason(text: String, part: String) throws {
+        let error = try #require(throws: UserFacingError.self) { try line(text) }
         #expect(error.code == .writeInvalid)
         #expect(error.message.contains(part), "\(error.message)")
     }
 
-    @Test func bytesThatAreNotUTF8AreRefused() {
-        guard case .refused(let error) = CaptureLine([0x68, 0xFF]) else {
-            Issue.record("accepted")
-            return
-        }
+    @Test func bytesThatAreNotUTF8AreRefused() throws {
+        let error = try #require(throws: UserFacingError.self) { try CaptureLine.item([0x68, 0xFF]) }
         #expect(error.message == "The line is not UTF-8.")
     }
 

@@ -22,7 +22,7 @@ import Testing
         StatusRequest(), HistoryRequest(), SyncNowRequest(full: true, wait: false, acceptDeletions: true),
         SyncNowRequest(full: false, wait: true, acceptDeletions: false), TallyRequest(drafts),
         WritesRequest([drafts[0]]), UndoRequest(), QueueRequest(filter: .open), QueueRequest(filter: .all, limit: 0),
-        QueueRequest(filter: .state(.parked), limit: 7), EntryRequest(entry: 12),
+        QueueRequest(filter: .parked, limit: 7), EntryRequest(entry: 12),
         RetryRequest(entries: nil, parked: true, dryRun: false),
         RetryRequest(entries: [1, 2], parked: false, dryRun: true),
         DropRequest(entries: [3], withDependents: true, dryRun: true),

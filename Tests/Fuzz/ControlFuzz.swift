@@ -38,10 +38,9 @@ extension FuzzTarget {
     }
 
     static let capture = FuzzTarget(name: "capture") { bytes in
-        switch CaptureLine(bytes, isFirst: true) {
-        case .blank: break
-        case .item(let item): check(.create(item))
-        case .refused(let error):
+        do throws(UserFacingError) {
+            if let item = try CaptureLine.item(bytes, isFirst: true) { check(.create(item)) }
+        } catch {
             require(error.code == .writeInvalid, "refused as \(error.code)")
             check(error.message)
         }

@@ -47,12 +47,16 @@ struct CaptureStdin: ~Copyable {
                     "interrupted: nothing from line \(next) on was written; `tail -n +\(next) FILE` goes on from there")
             case .tooLong:
                 linesRead += 1
-                take(.tooLong, size: 0)
+                batch.refuse(.init(line: linesRead, error: CaptureLine.tooLong))
             case .line(let bytes):
                 // The limit of a request holds even where every byte has to be escaped.
                 if groupSize + bytes.count > Self.bytesPerGroup { try flush() }
                 linesRead += 1
-                take(CaptureLine(bytes, isFirst: linesRead == 1), size: bytes.count)
+                do throws(UserFacingError) {
+                    guard let item = try CaptureLine.item(bytes, isFirst: linesRead == 1) else { continue }
+                    group.append((.create(item), linesRead))
+                    groupSize += bytes.count
+                } catch { batch.refuse(.init(line: linesRead, error: error)) }
                 if group.count >= Self.linesPerGroup { try flush() }
             }
         }
@@ -64,16 +68,6 @@ struct CaptureStdin: ~Copyable {
         } catch {
             try flush()
             throw stopped(TextInput.failure(error.code), before: linesRead + 1)
-        }
-    }
-
-    private mutating func take(_ line: CaptureLine, size: Int) {
-        switch line {
-        case .blank: break
-        case .refused(let error): batch.refuse(.init(line: linesRead, error: error))
-        case .item(let item):
-            group.append((.create(item), linesRead))
-            groupSize += size
         }
     }
 
@@ -114,52 +108,37 @@ struct CaptureStdin: ~Copyable {
 }
 
 /// One line of `capture --stdin`: a URL, or a JSON object with the members of a new item.
-package enum CaptureLine: Sendable, Equatable {
-    case blank
-    case item(NewItem)
-    case refused(UserFacingError)
-
+package enum CaptureLine {
     /// Bytes of a line, its end not counted: more than the longest note takes, whatever is escaped in it.
     package static let longest = 256 << 10
+    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
 
     /// - Parameter isFirst: A byte order mark may stand in front of the first line.
-    package init(_ bytes: [UInt8], isFirst: Bool = false) {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            self = Self.refusal("The line is not UTF-8.")
-            return
-        }
+    /// - Returns: `nil` for a blank line.
+    /// - Throws: `write_invalid`.
+    package static func item(_ bytes: [UInt8], isFirst: Bool = false) throws(UserFacingError) -> NewItem? {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw refusal("The line is not UTF-8.") }
         var scalars = text.unicodeScalars
         if isFirst, scalars.first == "\u{FEFF}" { scalars.removeFirst() }
         let content = String(scalars).trimmingWhiteSpace()
-        switch content.unicodeScalars.first {
-        case nil: self = .blank
-        case "{": self = Self.object(content)
-        default: self = .item(NewItem(url: content))
-        }
-    }
-
-    package static let tooLong = refusal("The line is longer than \(longest >> 10) KiB.")
-
-    private static func object(_ text: String) -> CaptureLine {
+        guard content.unicodeScalars.first == "{" else { return content.isEmpty ? nil : NewItem(url: content) }
         do {
-            return .item(
-                try JSONReader.read(whole: Array(text.utf8)) { reader in
-                    let fields = try JSONFields(&reader)
-                    try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
-                    return try NewItem(fields)
-                })
+            return try JSONReader.read(whole: Array(content.utf8)) { reader in
+                let fields = try JSONFields(&reader)
+                try fields.check(allowed: NewItem.fieldNames, known: WriteRequest.memberNames)
+                return try NewItem(fields)
+            }
         } catch let failure as JSONFields.Failure {
-            return refusal("\(failure.reason).")
+            throw refusal("\(failure.reason).")
         } catch {
-            return refusal("The line is not a JSON object: \(error).")
+            throw refusal("The line is not a JSON object: \(error).")
         }
     }
 
-    private static func refusal(_ reason: String) -> CaptureLine {
-        let names = NewItem.fieldNames.joined(separator: ", ")
-        return .refused(
-            UserFacingError(
-                .writeInvalid, reason, consequence: "Nothing was queued for it.",
-                recoverySuggestion: "A line is a URL, or a JSON object with \(names)."))
+    private static func refusal(_ reason: String) -> UserFacingError {
+        UserFacingError(
+            .writeInvalid, reason, consequence: "Nothing was queued for it.",
+            recoverySuggestion:
+                "A line is a URL, or a JSON object with \(NewItem.fieldNames.joined(separator: ", ")).")
     }
 }

@@ -21,11 +21,11 @@ enum QueueCommand {
     private static func filter(_ arguments: ParsedArguments) throws(UserFacingError) -> OutboxFilter {
         guard let name = arguments.value("--state") else { return arguments.has("--all") ? .all : .open }
         if arguments.has("--all") { throw arguments.failure("--all and --state exclude each other") }
-        guard let state = OutboxEntry.State(rawValue: name) else {
+        guard let state = OutboxEntry.State(rawValue: name), let filter = OutboxFilter(rawValue: state.rawValue) else {
             let states = OutboxEntry.State.allCases.map(\.rawValue).joined(separator: ", ")
             throw arguments.failure("\(name) is not a state; there are \(states)")
         }
-        return .state(state)
+        return filter
     }
 }
 
@@ -57,8 +57,7 @@ struct QueueRequest: Request {
 
 extension QueueRequest {
     init(_ members: RequestMembers) throws(RequestRefusal) {
-        let name = try members.text("filter") ?? "open"
-        guard let filter = OutboxFilter(name: name) else {
+        guard let filter = OutboxFilter(rawValue: try members.text("filter") ?? "open") else {
             throw RequestRefusal(reason: "filter must be open, all or a state")
         }
         self.filter = filter
@@ -66,7 +65,7 @@ extension QueueRequest {
     }
 
     func write(to line: inout RequestLine) {
-        line.add("filter", filter.name)
+        line.add("filter", filter.rawValue)
         line.add("limit", Int64(limit))
     }
 
@@ -122,8 +121,7 @@ package struct QueueReport: ControlReply {
     @Nullable package var wait: ServerWait? = nil
     /// What keeps all entries from being sent, though the server can be reached.
     @Nullable package var problem: UserFacingError? = nil
-    /// `open`, `all`, or a state.
-    package var filter: String
+    package var filter: OutboxFilter
     /// How many entries there are; `entries` may hold fewer.
     package var total: Int
     package var entries: [OutboxEntry.Status]
@@ -139,20 +137,8 @@ package struct QueueReport: ControlReply {
         _ list: OutboxList, filter: OutboxFilter, source: StatusReport.Source, connectivity: Connectivity? = nil,
         wait: ServerWait? = nil, problem: UserFacingError? = nil, now: Timestamp
     ) {
-        (self.source, generatedAt, self.filter) = (source, now, filter.name)
+        (self.source, generatedAt, self.filter) = (source, now, filter)
         (total, entries) = (list.total, list.entries.map(\.shown))
         (self.connectivity, self.wait, self.problem) = (connectivity, wait, problem)
-    }
-}
-
-extension OutboxFilter {
-    package var name: String {
-        if case .state(let state) = self { state.rawValue } else { self == .open ? "open" : "all" }
-    }
-
-    package init?(name: String) {
-        let filters = [.open, .all] + OutboxEntry.State.allCases.map(Self.state)
-        guard let filter = filters.first(where: { $0.name == name }) else { return nil }
-        self = filter
     }
 }

@@ -56,9 +56,9 @@ extension QueueReport: Report {
 
     private var emptyText: String {
         switch filter {
-        case "open": "The queue is empty.\n"
-        case "all": "There are no writes yet.\n"
-        default: "No write is \(SafeText.harmless(filter)).\n"
+        case .open: "The queue is empty.\n"
+        case .all: "There are no writes yet.\n"
+        default: "No write is \(filter.rawValue).\n"
         }
     }
 }

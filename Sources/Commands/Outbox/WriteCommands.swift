@@ -34,8 +34,8 @@ enum CaptureCommand {
                     url: url, title: arguments.value("--title"), note: note, tags: tags,
                     type: arguments.value("--type"), summarize: arguments.has("--summarize")))
         }
-        var note = arguments.value("--note")
-        if let text = note { note = try TextInput.read(text, "note", context, arguments) { draft(urls[0], $0) } }
+        let note = try arguments.value("--note").map { text throws(UserFacingError) in try TextInput.read(text, "note")
+        }
         return try WriteFlow.run(context, arguments, RequestClient.keyed(urls.map { draft($0, note) }), names: urls)
     }
 
@@ -63,10 +63,11 @@ enum NoteCommand {
         }
         guard words.isEmpty, isatty(STDIN_FILENO) == 1 else {
             let given = words.isEmpty ? "-" : words.joined(separator: " ")
-            let text = try TextInput.read(given, "note", context, arguments, for: draft)
+            let text = try TextInput.read(given, "note")
             return try WriteFlow.run(context, arguments, RequestClient.keyed([draft(text)]), names: ["note"])
         }
-        try TextInput.judge(context, arguments, draft)
+        // What no text can cure, before a person writes one.
+        _ = try (WaitOption(arguments), draft("x").checked(dialect: TagWords.dialect(context)))
         let code = try Editor.write("", context, arguments, name: "note") { text in
             text.allSatisfy(\.isWhitespace) ? nil : draft(text)
         }
@@ -136,12 +137,7 @@ enum EditCommand {
         if items.count > 1, edit.title != nil || edit.summary != nil {
             throw arguments.failure("--title and --summary belong to one item")
         }
-        if edit.summary == "-", let id = items.first {
-            _ = try StoreReader(path: context.paths.database).itemToChange(id)
-            edit.summary = try TextInput.read("-", "summary", context, arguments) { [edit] text in
-                .edit(item: id, edit.overlaid(by: ItemEdit(summary: text)))
-            }
-        }
+        edit.summary = try edit.summary.map { text throws(UserFacingError) in try TextInput.read(text, "summary") }
         let writes = RequestClient.keyed(items.map { .edit(item: $0, edit) })
         let code = try WriteFlow.run(context, arguments, writes, names: items)
         if let tags = edit.tags, code != .error, context.isText {
@@ -281,23 +277,9 @@ struct WaitOption {
 
 /// Text that a person pipes in where a command takes `-`.
 enum TextInput {
-    /// - Parameter draft: what is written with a text.
-    /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8; what `judge` throws.
-    static func read(
-        _ text: String, _ field: String, _ context: CommandContext, _ arguments: ParsedArguments,
-        for draft: (String) -> WriteDraft
-    ) throws(UserFacingError) -> String {
-        guard text == "-" else { return text }
-        try judge(context, arguments, draft)
-        return try all(of: STDIN_FILENO, "\(field): the text from stdin")
-    }
-
-    /// Says what no text can cure, before a person writes one.
-    static func judge(
-        _ context: CommandContext, _ arguments: ParsedArguments, _ draft: (String) -> WriteDraft
-    ) throws(UserFacingError) {
-        _ = try WaitOption(arguments)
-        _ = try draft("x").checked(dialect: TagWords.dialect(context))
+    /// - Throws: `write_invalid` for what is too long to be looked at or not UTF-8.
+    static func read(_ text: String, _ field: String) throws(UserFacingError) -> String {
+        text == "-" ? try all(of: STDIN_FILENO, "\(field): the text from stdin") : text
     }
 
     /// - Parameter code: an `errno` of read(2).
@@ -310,17 +292,8 @@ enum TextInput {
     static func all(
         of descriptor: Int32, _ name: String, atMost limit: Int = CaptureLine.longest
     ) throws(UserFacingError) -> String {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while bytes.count <= limit {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count == 0 { break }
-            if count > 0 {
-                bytes += buffer[..<count]
-            } else if errno != EINTR {
-                throw refusal("\(name) cannot be read: \(String(cString: strerror(errno))).")
-            }
-        }
+        var (bytes, code) = Descriptors.read(descriptor, atMost: limit)
+        guard code == 0 else { throw refusal("\(name) cannot be read: \(String(cString: strerror(code))).") }
         guard bytes.count <= limit else {
             throw refusal("\(name) has more than \(limit >> 10) KiB, which is too long.")
         }

@@ -24,6 +24,20 @@ package enum Descriptors {
         return 0
     }
 
+    /// Reads to the end, or until there are more bytes than `limit`.
+    ///
+    /// - Returns: what was read, and 0, or the errno of what failed.
+    package static func read(_ descriptor: Int32, atMost limit: Int) -> (bytes: [UInt8], code: Int32) {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count <= limit {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count == 0 { break }
+            if count > 0 { bytes += buffer[..<count] } else if errno != EINTR { return (bytes, errno) }
+        }
+        return (bytes, 0)
+    }
+
     package static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }

@@ -205,11 +205,12 @@ extension ItemEdit {
 }
 
 /// Which entries a list is of.
-package enum OutboxFilter: Sendable, Equatable {
+package enum OutboxFilter: String, Sendable, Codable {
     /// `queued`, `sending`, `unknown` and `parked`: everything that is not over.
     case open
     case all
-    case state(OutboxEntry.State)
+    // Those in one state: see `OutboxEntry.State`.
+    case queued, sending, unknown, delivered, parked, dropped, superseded
 }
 
 /// A part of the outbox, and how many entries the whole has.
@@ -320,12 +321,13 @@ extension Connection {
 }
 
 extension OutboxFilter {
+    private var isOpen: Bool { [.open, .queued, .sending, .unknown, .parked].contains(self) }
+
     fileprivate var condition: String {
         switch self {
         case .open: "WHERE ended_at IS NULL"
         case .all: ""
-        case .state(let state):
-            "WHERE state = '\(state.rawValue)'" + (state.isWaiting || state == .parked ? " AND ended_at IS NULL" : "")
+        default: "WHERE state = '\(rawValue)'" + (isOpen ? " AND ended_at IS NULL" : "")
         }
     }
 
@@ -333,17 +335,10 @@ extension OutboxFilter {
     fileprivate var count: String {
         switch self {
         case .open: "SELECT waiting + parked FROM copy"
-        case .all: "SELECT count(*) FROM outbox"
-        case .state(.unknown): "SELECT unknown FROM copy"
-        case .state(.parked): "SELECT parked FROM copy"
-        case .state(let state): "SELECT count(*) FROM outbox WHERE state = '\(state.rawValue)'"
+        case .unknown, .parked: "SELECT \(rawValue) FROM copy"
+        default: "SELECT count(*) FROM outbox \(condition)"
         }
     }
 
-    fileprivate var isNewestFirst: Bool {
-        switch self {
-        case .open, .state(.queued), .state(.sending), .state(.unknown), .state(.parked): false
-        case .all, .state(.delivered), .state(.dropped), .state(.superseded): true
-        }
-    }
+    fileprivate var isNewestFirst: Bool { !isOpen }
 }

@@ -215,14 +215,7 @@ enum NetworkFileSystem {
         let file = prsnl_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC, 0)
         guard file >= 0 else { return "" }
         defer { close(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while bytes.count < 4 << 20 {
-            let count = read(file, &buffer, buffer.count)
-            guard count > 0 else { break }
-            bytes += buffer[..<count]
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return String(decoding: Descriptors.read(file, atMost: 4 << 20).bytes, as: UTF8.self)
     }
 }
 
