@@ -9,6 +9,8 @@ package final class StoreReader {
     let connection: Connection
     /// SQLite may open what stands beside the file at any time.
     private let owner: FolderOwner
+    /// `nil` for a file of the present schema.
+    private(set) var former: FormerSchema?
 
     /// - Parameters:
     ///   - leavingNoTrace: makes nothing beside the file, where there is nothing yet. For a look while no daemon runs.
@@ -74,13 +76,19 @@ package final class StoreReader {
         }
         guard let header else { throw UserFacingError(.noDatabase, "There is no copy yet at \(path).") }
         try header.check(path: path)
-        if header.userVersion < Schema.versionWithWrittenHere {
-            try read { () throws(SQLiteFailure) in try connection.execute(WrittenHere.noTable) }
-        }
         if let foreign {
             throw UserFacingError(
                 .otherApplication, "\(path) was not made by prsnld: what should be its table \(foreign) is none.")
         }
+        former = try readTogether { () throws(SQLiteFailure) in try FormerSchema(of: connection) }
+    }
+
+    /// Whether the file is of a schema before this table, or `table.column`.
+    func lacks(_ part: String) -> Bool { former?.lacks(part) ?? false }
+
+    /// A column of `item` as the present schema has it.
+    func asIfMoved(_ column: ItemColumn) -> String {
+        column.value(lacking: ItemColumn.all.map(\.name).filter { lacks("item.\($0)") })
     }
 
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check). Empty when all is well.
@@ -94,7 +102,10 @@ package final class StoreReader {
 
     func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
         try owner.run { () throws(UserFacingError) in
-            do throws(SQLiteFailure) { return try body() } catch {
+            do throws(SQLiteFailure) {
+                try noteSteps()
+                return try body()
+            } catch {
                 throw error.userFacing(path: path, isWriter: false)
             }
         }
@@ -102,7 +113,20 @@ package final class StoreReader {
 
     /// Several reads in one transaction, so that they are of one moment.
     func readTogether<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
-        try read { () throws(SQLiteFailure) in try connection.reading(body) }
+        try read { () throws(SQLiteFailure) in
+            try connection.reading { () throws(SQLiteFailure) in
+                try noteSteps()
+                return try body()
+            }
+        }
+    }
+
+    /// A daemon that starts brings a former file up to date, and what it has then must not be hidden.
+    private func noteSteps() throws(SQLiteFailure) {
+        guard let former, try connection.integer("PRAGMA user_version") != former.version else { return }
+        try former.remove(from: connection)
+        self.former = nil
+        self.former = try FormerSchema(of: connection)
     }
 }
 

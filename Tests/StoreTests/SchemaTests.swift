@@ -20,10 +20,10 @@ import Testing
         let reader = try StoreReader(path: fixture.path)
         let summary = try reader.summary()
         #expect(summary.file.schemaVersion == version && summary.copy.live == 1 && summary.outbox.waiting == 1)
-        #expect((summary.copy.texts != nil) == (version >= Schema.versionWithTexts))
+        #expect((summary.copy.texts != nil) == (version >= 2))
         let item = try reader.item("item-1")
         #expect(item.item.title == "A title" && item.item.extra == #"{"k":1}"#)
-        #expect(item.text.content == (version >= Schema.versionWithTexts ? "A long text" : nil))
+        #expect(item.text.content == (version >= 2 ? "A long text" : nil))
         var exported: [String] = []
         try reader.exportRows { exported.append($0.id) }
         #expect(exported.sorted() == ["item-1", "local-1"])
@@ -42,7 +42,7 @@ import Testing
         #expect(await store.coverage.isComplete)
         #expect(
             try await store.dueTexts(now: .latest, limit: 10).map(\.id)
-                == (version < Schema.versionWithTexts ? ["item-1"] : []))
+                == (version < 2 ? ["item-1"] : []))
         while try await store.indexSome(now: Fixture.at(1), uptime: { .zero }) == .more {}
         try await store.commit(Fixture.page([Fixture.item(3)]))
         let entry = try #require(try await store.outboxEntries([1]).first)
@@ -60,7 +60,7 @@ import Testing
         #expect(try reader.search(SearchQuery("milk", now: Fixture.at(1)), limit: 10).items.map(\.id) == ["local-1"])
         #expect(try reader.item("item-1").item.summary == "A summary")
         #expect(try fixture.query("SELECT title FROM item WHERE deleted_at IS NOT NULL") == "Deleted")
-        #expect(try fixture.query("SELECT author FROM item_text") == (version < Schema.versionWithTexts ? nil : "Ada"))
+        #expect(try fixture.query("SELECT author FROM item_text") == (version < 2 ? nil : "Ada"))
         #expect(try fixture.query("SELECT live || ' ' || deleted || ' ' || waiting FROM sync_state") == "2 1 1")
     }
 

@@ -62,8 +62,13 @@ enum ChangeLog {
         // Infinity is no JSON, and stands as a text. SQLite gives 15 digits by itself, and a number may have 17.
         name == "duration"
             ? "'duration', iif(abs(duration) < 9e999, json(printf('%!.17g', duration)), CAST(duration AS TEXT))"
-            : "'\(name)', iif(length(CAST(\(name) AS BLOB)) > \(longestValue), text_mark(\(name), NULL), \(name))"
+            : "'\(name)', \(kept(name))"
     }.joined(separator: ", ")
+
+    /// A value as it is kept.
+    static func kept(_ value: String) -> String {
+        "iif(length(CAST(\(value) AS BLOB)) > \(longestValue), text_mark(\(value), NULL), \(value))"
+    }
 
     /// What `timeline` shows of one item (?1); no row where it does not.
     static let shown = object(

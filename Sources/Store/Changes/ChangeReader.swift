@@ -194,9 +194,8 @@ extension StoreReader {
         return place
     }
 
-    /// The epoch, and the first and the last row: 1 and 0 where there is none. `nil` where the file has no such table.
+    /// The epoch, and the first and the last row: 1 and 0 where there is none. `nil` where the file has no history.
     private func changeBounds() throws(SQLiteFailure) -> (epoch: String, oldest: Int64, newest: Int64)? {
-        guard try connection.integer("PRAGMA user_version") >= Schema.versionWithChanges else { return nil }
         let bounds = try connection.prepare(
             """
             SELECT epoch, coalesce((SELECT min(seq) FROM \(ChangeLog.rows)), 1),

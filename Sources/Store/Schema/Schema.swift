@@ -1,27 +1,31 @@
 /// The file's schema. docs/schema.md describes the public part, which only grows within a major version.
-struct Schema {
+struct Schema: Sendable {
     /// "PRSN" in ASCII, in the header at offset 68 (https://sqlite.org/fileformat2.html#application_id).
     static let applicationID: UInt32 = 0x5052_534E
 
-    static let current = Schema(
+    /// Task-local, so that a test can invent the next one.
+    @TaskLocal static var current = Schema(
         steps: [
             Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
             WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
             SearchTables.folding, ChangeLog.tables, WrittenHere.tables, SentPayloads.all,
             EditTimes.all,
-        ].map { $0.joined(separator: "\n") })
-
-    static let versionWithTexts = 2
-    /// The first with a full-text index as it is searched now.
-    static let versionWithSearch = 11
-    static let versionWithFormerTexts = 10
-    static let versionWithChanges = 12
-    static let versionWithWrittenHere = 13
+        ].map { $0.joined(separator: "\n") }, columns: ItemColumn.all)
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
     /// released or not: files have taken it. A change of a table is a step of its own, and so is a change of a view, without
     /// statements. Of what step 9 makes again, step 3 makes the index alone, and step 6 nothing.
-    let steps: [String]
+    private(set) var steps: [String]
+
+    /// - Parameter columns: each new one is in the step that it says, which may be after the last of `steps`.
+    init(steps: [String], columns: [ItemColumn] = []) {
+        self.steps = steps
+        for column in columns {
+            guard let version = column.since else { continue }
+            while self.steps.count < version { self.steps.append("") }
+            self.steps[version - 1] += column.step
+        }
+    }
 
     var version: Int { steps.count }
 
@@ -33,12 +37,25 @@ struct Schema {
         try connection.transaction { () throws(SQLiteFailure) in
             // Before the tables change: ALTER TABLE looks at the views.
             for view in Views.all { try connection.execute("DROP VIEW IF EXISTS \(view.name)") }
-            for step in steps.dropFirst(found) { try connection.execute(step) }
+            try takeSteps(found..<version, connection)
             if found == 0 { try SearchTables.noteFolding(connection) }
             for view in Views.all { try connection.execute(view.sql) }
             try connection.execute("PRAGMA application_id = \(Self.applicationID)")
             try connection.execute("PRAGMA user_version = \(version)")
         }
+    }
+
+    private func takeSteps(_ numbers: Range<Int>, _ connection: Connection) throws(SQLiteFailure) {
+        // For `ItemColumn.step`.
+        try connection.registerTextMark()
+        for step in steps[numbers] { try connection.execute(step) }
+    }
+
+    /// An empty database in memory as it was at a version, without its views, which were others then.
+    func empty(at version: Int) throws(SQLiteFailure) -> Connection {
+        let memory = try Connection(path: ":memory:", mode: .readWrite)
+        try takeSteps(0..<version, memory)
+        return memory
     }
 }
 
@@ -159,12 +176,18 @@ enum Views {
     /// - Parameter id: Of one item only: a view is a union, and SQLite would go through all of it.
     static func serverRow(of id: String? = nil) -> String {
         """
-        SELECT \(ItemColumn.ofServer()), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
+        SELECT \(ItemColumn.ofServer), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END AS pending
         FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id
         WHERE \(id.map { "item.id = \($0) AND " } ?? "")item.deleted_at IS NULL AND coalesce(edit.is_deleted, 0) = 0
             AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)
         """
     }
+
+    /// Whether `timeline` has a row of `item`, for a step, which has no views.
+    static let isShown = """
+        deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id)
+            AND NOT EXISTS (SELECT 1 FROM local_edit WHERE local_edit.item_id = item.id AND is_deleted = 1)
+        """
 
     /// Whether or not the server has it too.
     static func creationRow(of id: String? = nil) -> String {

@@ -317,7 +317,7 @@ enum TextTables {
 
     /// Those of them that were never asked for.
     static let unasked = """
-        FROM item INDEXED BY item_pending
+        FROM main.item INDEXED BY item_pending
             LEFT JOIN text_problem AS problem ON problem.item_id = item.id AND problem.row_version = \(version)
         WHERE \(isPending) AND problem.item_id IS NULL
         """

@@ -170,7 +170,7 @@ extension StoreReader {
 
     /// A stranger's file may have anything in its place.
     func missingIndex() throws(SQLiteFailure) -> UserFacingError? {
-        let isOlder = try connection.integer("PRAGMA user_version") < Schema.versionWithSearch
+        let isOlder = lacks("search_state.folding")
         let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 'search_index' AND type = 'table'")
         if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql),
             try !connection.prepare("SELECT 1 FROM search_state WHERE folding IS NOT ?").bind(Folding.version).hasRow()

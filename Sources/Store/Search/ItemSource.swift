@@ -41,7 +41,7 @@ struct ItemSource {
         } else if let types = filter.types {
             listed = ItemFilter.spellings(of: types).map { type in
                 ItemSource(
-                    table: "search_document AS document INDEXED BY search_document_by_type", row: "document.row",
+                    table: "main.search_document AS document INDEXED BY search_document_by_type", row: "document.row",
                     createdAt: "document.created_at", condition: "document.type = ? AND \(isCurrent)", values: [type],
                     hasDocument: true)
             }

@@ -148,10 +148,9 @@ extension CopySummary {
         copy.rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
         copy.suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
         copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy.rejected == 0
-        copy.texts = try Texts(connection, self)
-        if file.schemaVersion >= Schema.versionWithSearch { copy.search = try SearchState(connection) }
-        if file.schemaVersion >= Schema.versionWithChanges {
-            let epoch = try connection.text("SELECT epoch FROM change_state") ?? ""
+        if !reader.lacks("item_body") { copy.texts = try Texts(connection, self) }
+        if !reader.lacks("search_state.folding") { copy.search = try SearchState(connection) }
+        if let epoch = try connection.text("SELECT epoch FROM change_state") {
             copy.verified = LastVerification(beside: reader.path, epoch: epoch)
         }
         outbox.failing = try Self.failing(connection)
@@ -170,7 +169,7 @@ extension CopySummary {
         try connection.prepare(
             """
             SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
-            FROM outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
+            FROM main.outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
             """
         ).first { row in
             Failing(
@@ -208,10 +207,8 @@ extension CopySummary {
 }
 
 extension CopySummary.Texts {
-    /// `nil` for a file that a daemon without texts has made.
-    init?(_ connection: Connection, _ summary: CopySummary) throws(SQLiteFailure) {
+    init(_ connection: Connection, _ summary: CopySummary) throws(SQLiteFailure) {
         let copy = summary.copy
-        guard summary.file.schemaVersion >= Schema.versionWithTexts else { return nil }
         self.init()
         guard summary.server.dialect != .express else {
             // They come with the timeline.
@@ -219,17 +216,17 @@ extension CopySummary.Texts {
             return
         }
         // What a complete sweep did not see is counted by its own index and taken off. So the other count needs nothing but
-        // the entries of `item_text_due`, whose condition is its own: no row is read.
+        // the entries of `item_text_due`, whose condition is its own: no row is read. An index is one of `main` (`FormerSchema`).
         try connection.prepare(
             """
-            WITH gone (count) AS (SELECT count(*) FROM item INDEXED BY item_missing
+            WITH gone (count) AS (SELECT count(*) FROM main.item INDEXED BY item_missing
                 WHERE missing_since <= (SELECT swept_at FROM copy) AND \(TextTables.isBehind))
             SELECT
-                (SELECT count(*) FROM (SELECT 1 FROM item INDEXED BY item_text_due WHERE \(TextTables.isBehind)
+                (SELECT count(*) FROM (SELECT 1 FROM main.item INDEXED BY item_text_due WHERE \(TextTables.isBehind)
                     LIMIT \(Self.mostCounted) + (SELECT count FROM gone))) - (SELECT count FROM gone),
                 (SELECT count FROM gone), \(Self.problems("problem.kind = 'too_large'")),
                 \(Self.problems("problem.kind != 'too_large'")),
-                (SELECT count(*) FROM item INDEXED BY item_pending WHERE \(TextTables.isPending)),
+                (SELECT count(*) FROM main.item INDEXED BY item_pending WHERE \(TextTables.isPending)),
                 (SELECT count(*) \(TextTables.unasked)),
                 (SELECT count(*) \(TextTables.unasked) AND \(TextTables.version) < ?)
             """

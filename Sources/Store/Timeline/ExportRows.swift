@@ -117,22 +117,14 @@ extension StoreReader {
 
     /// The columns that files are made from. Those of `item_body` stand before its texts on the disk, so that reading them
     /// reads no text.
-    private func exportQuery(texts: String, isOfOne: Bool) throws(SQLiteFailure) -> String {
-        let schema = Int(try connection.integer("PRAGMA user_version"))
-        let hasTexts = schema >= Schema.versionWithTexts
-        return """
-            SELECT \(Self.fileColumns.of("timeline", schema: schema)), pending, body.version, body.fetched_at, body.is_transcription,
-                body.metadata \(texts)
-            FROM timeline LEFT JOIN \(hasTexts ? "item_body" : Self.noTexts) AS body ON body.item_id = timeline.id
-            \(isOfOne ? "WHERE timeline.id = ?1" : "")
-            """
-    }
-
-    /// In a file that an older daemon has made.
-    private static let noTexts = """
-        (SELECT NULL AS item_id, NULL AS version, NULL AS fetched_at, NULL AS is_transcription, NULL AS metadata,
-            NULL AS content, NULL AS transcription WHERE 0)
+    private func exportQuery(texts: String, isOfOne: Bool) -> String {
         """
+        SELECT \(Self.fileColumns.of("timeline")), pending, body.version, body.fetched_at, body.is_transcription,
+            body.metadata \(texts)
+        FROM timeline LEFT JOIN item_body AS body ON body.item_id = timeline.id
+        \(isOfOne ? "WHERE timeline.id = ?1" : "")
+        """
+    }
 
     private static func fingerprint(_ row: Statement) -> Fingerprint {
         var fingerprint = Fingerprint(form)
@@ -175,11 +167,8 @@ extension StoreReader {
         var count = 0
         let isOver = try readTogether { () throws(SQLiteFailure) in
             connection.extendDeadline(to: Self.patience)
-            let schema = Int(try connection.integer("PRAGMA user_version"))
-            let hasTexts = schema >= Schema.versionWithTexts
-            let rows = try connection.cached(position.isLocal ? Self.madeHere : Self.items(schema: schema)).bind(
-                position.id)
-            let text = try hasTexts ? connection.cached(Self.text) : nil
+            let rows = try connection.cached(position.isLocal ? Self.madeHere : Self.items).bind(position.id)
+            let text = try connection.cached(Self.text)
             let start = bytes.count
             try rows.rows(while: bytes.count - start <= Self.groupSize) { row throws(SQLiteFailure) in
                 let id = row.text(0) ?? ""
@@ -206,16 +195,14 @@ extension StoreReader {
     private static let lineColumns = ItemColumn.all.map(\.name) + ["pending", "deleted_at"]
 
     /// As the view `timeline` has them, and tombstones.
-    private static func items(schema: Int) -> String {
-        """
-        SELECT \(ItemColumn.ofServer(schema: schema)), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END, item.deleted_at
+    private static let items = """
+        SELECT \(ItemColumn.ofServer), CASE WHEN edit.item_id IS NOT NULL THEN 'edit' END, item.deleted_at
         FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id AND item.deleted_at IS NULL
         WHERE item.id > ?1 AND coalesce(edit.is_deleted, 0) = 0
             AND (item.deleted_at IS NOT NULL
                 OR NOT EXISTS (SELECT 1 FROM held_item WHERE held_item.item_id = item.id))
         ORDER BY item.id
         """
-    }
 
     private static let madeHere = """
         SELECT \(ItemColumn.ofCreation), 'creation', NULL
@@ -248,12 +235,12 @@ extension StoreReader {
     private static let json: Set<String> = ["tags", "extra", "metadata"]
 
     private static func append(
-        _ row: Statement, _ id: String, _ text: Statement?, to bytes: inout [UInt8]
+        _ row: Statement, _ id: String, _ text: Statement, to bytes: inout [UInt8]
     ) throws(SQLiteFailure) {
         appendMembers(lineColumns, of: row, to: &bytes)
         bytes.append(contentsOf: ",\"text\":".utf8)
         var hasText = false
-        try text?.bind(id).rows(while: !hasText) { row in
+        try text.bind(id).rows(while: !hasText) { row in
             appendMembers(textColumns, of: row, to: &bytes)
             hasText = true
         }

@@ -73,8 +73,7 @@ extension StoreReader {
     /// Those of an item, the latest first; three at most.
     package func formerTexts(of item: String) throws(UserFacingError) -> [FormerText] {
         try read { () throws(SQLiteFailure) in
-            guard try hasFormerTexts() else { return [] }
-            return try connection.prepare(
+            try connection.prepare(
                 "SELECT replaced_at, version, size FROM former_text WHERE item_id = ? ORDER BY replaced_at DESC, rowid DESC"
             ).bind(item).all { row -> FormerText? in
                 row.timestamp(0).map { FormerText(replacedAt: $0, version: row.timestamp(1), size: row.int(2)) }
@@ -85,8 +84,7 @@ extension StoreReader {
     /// - Parameter number: from 1, the latest.
     package func formerText(_ number: Int, of item: String) throws(UserFacingError) -> ItemText? {
         try read { () throws(SQLiteFailure) in
-            guard try hasFormerTexts() else { return nil }
-            return try connection.prepare(
+            try connection.prepare(
                 """
                 SELECT content, transcription, version FROM former_text WHERE item_id = ?
                 ORDER BY replaced_at DESC, rowid DESC LIMIT 1 OFFSET ?
@@ -98,9 +96,5 @@ extension StoreReader {
                 return text
             }
         }
-    }
-
-    private func hasFormerTexts() throws(SQLiteFailure) -> Bool {
-        try connection.integer("PRAGMA user_version") >= Schema.versionWithFormerTexts
     }
 }

@@ -1,7 +1,7 @@
 package import PRSNLCore
 
 /// A column of an item. This is the one list of them: the statements that write items, the rows that are read, the view
-/// `timeline` and the export are made from it. A column is made by a step of `Schema`.
+/// `timeline`, the export and the step of `Schema` that makes a new column are made from it.
 struct ItemColumn: Sendable {
     /// Who else has the column.
     struct Places: OptionSet {
@@ -16,76 +16,97 @@ struct ItemColumn: Sendable {
 
     let name: String
     let places: Places
-    /// The first schema whose files have it.
-    let since: Int
+    /// The schema that the column came with; `nil` for those that each file has.
+    var since: Int?
     let bind: @Sendable (TimelineItem, Statement) -> Void
     let read: @Sendable (inout TimelineItem, Statement, Int32) -> Void
     /// Whether the column of this number has the item's value.
     let isSame: @Sendable (TimelineItem, Statement, Int32) -> Bool
 
     static let all = [
-        ItemColumn(
-            "id", [.creation, .file], { $1.bind($0.id) }, { _, _, _ in }, { $1.has($0.id, $2) }),
-        ItemColumn(
-            "created_at", [.creation, .file], { $1.bind($0.createdAt) }, { _, _, _ in }, { $1.has($0.createdAt, $2) }),
-        ItemColumn(
-            "updated_at", [.file], { $1.bind($0.updatedAt) }, { $0.updatedAt = $1.timestamp($2) },
-            { $1.has($0.updatedAt, $2) }),
-        ItemColumn(
-            "type", [.creation, .file], { $1.bind($0.type) }, { $0.type = $1.text($2) }, { $1.has($0.type, $2) }),
-        ItemColumn(
-            "title", [.edit, .creation, .file], { $1.bind($0.title) }, { $0.title = $1.text($2) },
-            { $1.has($0.title, $2) }),
-        ItemColumn(
-            "url", [.creation, .file], { $1.bind($0.url) }, { $0.url = $1.text($2) }, { $1.has($0.url, $2) }),
-        ItemColumn(
-            "summary", [.edit, .file], { $1.bind($0.summary) }, { $0.summary = $1.text($2) }, { $1.has($0.summary, $2) }
-        ),
-        ItemColumn(
-            "content", [.creation, .file], { $1.bind($0.content) }, { $0.content = $1.text($2) },
-            { $1.has($0.content, $2) }),
-        ItemColumn(
-            "tags", [.edit, .creation, .file], { $1.bind($0.tags) }, { $0.tags = $1.text($2) }, { $1.has($0.tags, $2) }),
-        ItemColumn(
-            "platform", [.file], { $1.bind($0.platform) }, { $0.platform = $1.text($2) }, { $1.has($0.platform, $2) }),
-        ItemColumn(
-            "category", [], { $1.bind($0.category) }, { $0.category = $1.text($2) }, { $1.has($0.category, $2) }),
-        ItemColumn(
-            "thumbnail_url", [], { $1.bind($0.thumbnailURL) }, { $0.thumbnailURL = $1.text($2) },
-            { $1.has($0.thumbnailURL, $2) }),
-        ItemColumn(
-            "duration", [], { $1.bind($0.duration) }, { $0.duration = $1.isNull($2) ? nil : $1.double($2) },
-            { $1.isNull($2) ? $0.duration == nil : $0.duration == $1.double($2) }),
-        ItemColumn(
-            "file_path", [], { $1.bind($0.filePath) }, { $0.filePath = $1.text($2) }, { $1.has($0.filePath, $2) }),
-        ItemColumn(
-            "status", [.file], { $1.bind($0.status) }, { $0.status = $1.text($2) }, { $1.has($0.status, $2) }),
-        ItemColumn(
-            "permalink", [], { $1.bind($0.permalink) }, { $0.permalink = $1.text($2) }, { $1.has($0.permalink, $2) }),
-        ItemColumn(
-            "extra", [], { $1.bind($0.extra) }, { $0.extra = $1.text($2) }, { $1.has($0.extra, $2) }),
+        ItemColumn("id", in: [.creation, .file], get: { $0.id }, set: { _, _ in }),
+        ItemColumn("created_at", in: [.creation, .file], get: { $0.createdAt }, set: { _, _ in }),
+        ItemColumn("updated_at", in: [.file], get: { $0.updatedAt }, set: { $0.updatedAt = $1 }),
+        ItemColumn("type", in: [.creation, .file], get: { $0.type }, set: { $0.type = $1 }),
+        ItemColumn("title", in: [.edit, .creation, .file], get: { $0.title }, set: { $0.title = $1 }),
+        ItemColumn("url", in: [.creation, .file], get: { $0.url }, set: { $0.url = $1 }),
+        ItemColumn("summary", in: [.edit, .file], get: { $0.summary }, set: { $0.summary = $1 }),
+        ItemColumn("content", in: [.creation, .file], get: { $0.content }, set: { $0.content = $1 }),
+        ItemColumn("tags", in: [.edit, .creation, .file], get: { $0.tags }, set: { $0.tags = $1 }),
+        ItemColumn("platform", in: [.file], get: { $0.platform }, set: { $0.platform = $1 }),
+        ItemColumn("category", get: { $0.category }, set: { $0.category = $1 }),
+        ItemColumn("thumbnail_url", get: { $0.thumbnailURL }, set: { $0.thumbnailURL = $1 }),
+        ItemColumn("duration", get: { $0.duration }, set: { $0.duration = $1 }),
+        ItemColumn("file_path", get: { $0.filePath }, set: { $0.filePath = $1 }),
+        ItemColumn("status", in: [.file], get: { $0.status }, set: { $0.status = $1 }),
+        ItemColumn("permalink", get: { $0.permalink }, set: { $0.permalink = $1 }),
+        ItemColumn("extra", get: { $0.extra }, set: { $0.extra = $1 }),
     ]
 
-    private init(
-        _ name: String, _ places: Places, since: Int = 1, _ bind: @escaping @Sendable (TimelineItem, Statement) -> Void,
-        _ read: @escaping @Sendable (inout TimelineItem, Statement, Int32) -> Void,
-        _ isSame: @escaping @Sendable (TimelineItem, Statement, Int32) -> Bool
+    private init<Value: ColumnValue>(
+        _ name: String, in places: Places = [], get: @escaping @Sendable (TimelineItem) -> Value?,
+        set: @escaping @Sendable (inout TimelineItem, Value?) -> Void
     ) {
-        (self.name, self.places, self.since) = (name, places, since)
-        (self.bind, self.read, self.isSame) = (bind, read, isSame)
+        (self.name, self.places) = (name, places)
+        bind = { Value.bind(get($0), to: $1) }
+        read = { set(&$0, Value.read($1, $2)) }
+        isSame = { Value.isSame(get($0), $1, $2) }
+    }
+
+    // MARK: A new column
+
+    /// A column of texts that the server has sent before, so that they stand in `extra`. It comes last in `all`.
+    init(
+        _ name: String, since schema: Int, in places: Places = [],
+        get: @escaping @Sendable (TimelineItem) -> String?,
+        set: @escaping @Sendable (inout TimelineItem, String?) -> Void
+    ) {
+        self.init(name, in: places, get: get, set: set)
+        since = schema
+    }
+
+    /// Whether `extra` has a text of that name, as a column that the server has sent before there was a column for it.
+    private static func isInExtra(_ name: String) -> String {
+        "CASE WHEN json_valid(extra) THEN json_type(extra, '$.\(name)') END = 'text'"
+    }
+
+    /// As a text: in another object, SQLite would not quote it.
+    private static func without(_ name: String, _ extra: String) -> String {
+        "nullif(json_remove(\(extra), '$.\(name)') || '', '{}')"
+    }
+
+    /// Makes the column. Its values move out of `extra`, which for readers of the changes is an edit like any other.
+    var step: String {
+        let (value, rest) = ("json_extract(extra, '$.\(name)')", Self.without(name, "extra"))
+        return """
+            ALTER TABLE item ADD COLUMN \(name) TEXT;
+            INSERT INTO change_log (at, item_id, kind, origin, old, new)
+                SELECT strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), id, 'edited', '\(ChangeOrigin.server.rawValue)',
+                    json_object('\(name)', NULL, 'extra', \(ChangeLog.kept("extra"))),
+                    json_object('\(name)', \(ChangeLog.kept(value)), 'extra', \(ChangeLog.kept(rest)))
+                FROM item WHERE \(Self.isInExtra(name)) AND \(Views.isShown)
+                    AND (SELECT items_before FROM change_state) IS NOT NULL ORDER BY rowid;
+            DELETE FROM change_log WHERE seq <= (SELECT max(seq) FROM change_log) - \(ChangeLog.most);
+            UPDATE item SET \(name) = \(value), extra = \(rest) WHERE \(Self.isInExtra(name));
+            """
+    }
+
+    /// The column of a row of `item` as the steps will have it, in a file that lacks some columns.
+    func value(lacking columns: [String]) -> String {
+        if name == "extra" {
+            return columns.reduce(name) { "iif(\(Self.isInExtra($1)), \(Self.without($1, $0)), \($0))" }
+        }
+        return columns.contains(name) ? "iif(\(Self.isInExtra(name)), json_extract(extra, '$.\(name)'), NULL)" : name
     }
 
     // MARK: Columns of `timeline`
 
-    /// From `item`, and from the `edit` of it that waits. NULL for what a file of that schema lacks.
-    static func ofServer(schema: Int = .max) -> String {
-        all.map { column in
-            let name = column.name
-            guard column.since <= schema else { return "NULL AS \(name)" }
-            let value = name == "title" ? WrittenHere.shownTitle : "item.\(name)"
-            return column.places.contains(.edit) ? "coalesce(edit.\(name), \(value)) AS \(name)" : value
-        }.joined(separator: ", ")
-    }
+    /// From `item`, and from the `edit` of it that waits.
+    static let ofServer = all.map { column in
+        let name = column.name
+        let value = name == "title" ? WrittenHere.shownTitle : "item.\(name)"
+        return column.places.contains(.edit) ? "coalesce(edit.\(name), \(value)) AS \(name)" : value
+    }.joined(separator: ", ")
 
     /// From `local_item AS made`, and from the `edit` of it that waits.
     static let ofCreation = all.map { column in
@@ -97,11 +118,38 @@ struct ItemColumn: Sendable {
     }.joined(separator: ", ")
 }
 
-extension [ItemColumn] {
-    /// Those of a table, or of a view. NULL for what a file of that schema lacks.
-    func of(_ table: String, schema: Int) -> String {
-        map { $0.since <= schema ? "\(table).\($0.name)" : "NULL" }.joined(separator: ", ")
+/// What a column can hold.
+private protocol ColumnValue: Sendable {
+    static func bind(_ value: Self?, to statement: Statement)
+    static func read(_ row: Statement, _ column: Int32) -> Self?
+    static func isSame(_ value: Self?, _ row: Statement, _ column: Int32) -> Bool
+}
+
+extension String: ColumnValue {
+    fileprivate static func bind(_ value: Self?, to statement: Statement) { statement.bind(value) }
+    fileprivate static func read(_ row: Statement, _ column: Int32) -> Self? { row.text(column) }
+    fileprivate static func isSame(_ value: Self?, _ row: Statement, _ column: Int32) -> Bool { row.has(value, column) }
+}
+
+extension Timestamp: ColumnValue {
+    fileprivate static func bind(_ value: Self?, to statement: Statement) { statement.bind(value) }
+    fileprivate static func read(_ row: Statement, _ column: Int32) -> Self? { row.timestamp(column) }
+    fileprivate static func isSame(_ value: Self?, _ row: Statement, _ column: Int32) -> Bool { row.has(value, column) }
+}
+
+extension Double: ColumnValue {
+    fileprivate static func bind(_ value: Self?, to statement: Statement) { statement.bind(value) }
+    fileprivate static func read(_ row: Statement, _ column: Int32) -> Self? {
+        row.isNull(column) ? nil : row.double(column)
     }
+    fileprivate static func isSame(_ value: Self?, _ row: Statement, _ column: Int32) -> Bool {
+        read(row, column) == value
+    }
+}
+
+extension [ItemColumn] {
+    /// Those of a table, or of a view.
+    func of(_ table: String) -> String { map { "\(table).\($0.name)" }.joined(separator: ", ") }
 }
 
 /// One item with its text, as a person reads it: with the local changes that wait.
@@ -172,9 +220,8 @@ extension StoreReader {
     }
 
     private func shown(_ id: String) throws -> ShownItem {
-        let schema = Int(try connection.integer("PRAGMA user_version"))
         let found = try connection.prepare(
-            "SELECT \(ItemColumn.all.of("timeline", schema: schema)), pending FROM timeline WHERE id = ?"
+            "SELECT \(ItemColumn.all.of("timeline")), pending FROM timeline WHERE id = ?"
         ).bind(id).first { ShownItem($0, ItemColumn.all) }
         guard var shown = found else {
             let reason = try connection.creationHiding(id).map(OutboxEntry.mayHaveMadeIt) ?? "it waits to be deleted"
@@ -182,7 +229,7 @@ extension StoreReader {
                 .itemUnknown, "The item \(id) is hidden: \(reason).",
                 recoverySuggestion: "Look at `prsnlctl queue`.")
         }
-        if schema >= Schema.versionWithTexts { try addText(to: &shown) }
+        try addText(to: &shown)
         shown.parked = try connection.prepare(
             "SELECT id FROM outbox WHERE item_id = ? AND ended_at IS NULL AND state = 'parked' ORDER BY id LIMIT 1"
         ).bind(id).first { $0.int64(0) }

@@ -78,8 +78,7 @@ extension StoreReader {
     /// - Throws: `item_unknown`, `item_ambiguous`.
     package func deletedItem(_ prefix: String) throws(UserFacingError) -> ShownItem {
         try resolving(prefix, isDeleted: true) { id in
-            let schema = Int(try connection.integer("PRAGMA user_version"))
-            let columns = ItemColumn.all.of("item", schema: schema)
+            let columns = ItemColumn.all.of("item")
             let found = try connection.prepare(
                 "SELECT \(columns), NULL, \(Deletion.columns) FROM \(Deletion.sources) WHERE item.id = ?"
             ).bind(id).first { row -> ShownItem? in
@@ -88,7 +87,7 @@ extension StoreReader {
                 return shown
             }
             guard var shown = found else { throw UserFacingError(.itemUnknown, "The item \(id) is gone.") }
-            if schema >= Schema.versionWithTexts { try addText(to: &shown) }
+            try addText(to: &shown)
             return shown
         }
     }

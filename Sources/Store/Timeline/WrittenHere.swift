@@ -36,9 +36,6 @@ enum WrittenHere {
         """,
     ]
 
-    /// For a reader of a file that has no such table.
-    static let noTable = "CREATE TEMP TABLE written_here (item_id TEXT, title TEXT, content TEXT)"
-
     /// Unicode's White_Space (PropList.txt), and the two characters without a width.
     private static let blanks: [Int] =
         Array(0x09...0x0D) + [0x20, 0x85, 0xA0, 0x1680] + Array(0x2000...0x200B)

@@ -49,7 +49,7 @@ package final class TimelineComparison {
             return (
                 try connection.prepare(
                     """
-                    SELECT \(ItemColumn.all.map(\.name).joined(separator: ", ")), rowid FROM item
+                    SELECT \(ItemColumn.all.map(reader.asIfMoved).joined(separator: ", ")), rowid FROM item
                     WHERE id = ? AND deleted_at IS NULL
                     """), try connection.integer("SELECT max(rowid) FROM item")
             )
