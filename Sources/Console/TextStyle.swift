@@ -95,8 +95,9 @@ package struct TextStyle: Sendable, Equatable {
         case cyan = "36"
     }
 
-    package func paint(_ text: String, _ colour: Colour) -> String {
-        hasColour ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+    package func paint(_ text: String, _ colour: Colour?) -> String {
+        guard hasColour, let colour else { return text }
+        return "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
     }
 
     /// A command of the daemon that is meant, between backticks.

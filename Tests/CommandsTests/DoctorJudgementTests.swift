@@ -180,6 +180,21 @@ import Testing
         #expect(CopyCheck().findings.map(\.level) == [.notChecked])
     }
 
+    @Test func howTheDaemonHearsOfTheNetworkIsSaidByTheDaemonAlone() {
+        var report = online
+        #expect(levels(copy(report), "netlink") == [])
+        report.daemon?.network = .init(listening: "netlink", route: "192.0.2.7 over eth0")
+        #expect(levels(copy(report), "netlink") == [.ok])
+        report.daemon?.network = .init(listening: "polling", listeningReason: "not permitted", route: "192.0.2.7")
+        #expect(levels(copy(report), "netlink") == [.warning])
+    }
+
+    @Test func aProblemOfTheFileIsNotSaidOfTheAccount() {
+        var report = online
+        report.daemon?.problem = UserFacingError(.databaseReplaced, "The file is another one.")
+        #expect(levels(copy(report), "database") == [.failed] && levels(copy(report), "account") == [.ok])
+    }
+
     @Test func textsThatFailOrAreTooLargeAreNamed() {
         var report = Samples.report(Samples.withTexts)
         let findings = copy(report).findings.filter { $0.check == "texts" }

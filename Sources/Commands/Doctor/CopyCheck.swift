@@ -20,20 +20,13 @@ struct CopyCheck: Check, Equatable {
 
     @Findings var findings: [DoctorReport.Finding] {
         if let status {
-            of(.server, account(status))
-            Self.facts(status)
-            if let problem = status.daemon?.problem, problem.code.traits.flags.contains(.isOfFile) {
-                of(.file, failed("database", problem))
-            }
+            let facts = Self.facts(status)
+            // What needs a person, the problem of the daemon says.
+            if !facts.contains(where: { $0.check == "account" }) { account(status) }
+            facts
         } else {
             notChecked(Self.name, reason)
         }
-    }
-
-    private func of(_ group: DoctorReport.Group, _ finding: DoctorReport.Finding) -> DoctorReport.Finding {
-        var finding = finding
-        finding.group = group
-        return finding
     }
 
     /// A check is what its facts complain of, or else one line that all is well.
@@ -57,52 +50,42 @@ struct CopyCheck: Check, Equatable {
             let complaints = said.filter { $0.level == .warning || $0.level == .failed }
             if !complaints.isEmpty { return complaints.map { finding($0.level ?? .ok, $0.found, $0) } }
             let level = said.contains { $0.level == .notChecked } ? DoctorReport.Level.notChecked : .ok
-            let words = said.isEmpty ? check.calm : said.map(\.found).joined(separator: "; ")
+            let words = said.isEmpty ? check.calm(status) : said.map(\.found).joined(separator: "; ")
             return words.map { [finding(level, $0)] } ?? []
         }
     }
 
     private func account(_ status: StatusReport) -> DoctorReport.Finding {
-        // What needs a person, unless another line is about it.
-        if let problem = status.daemon?.problem, problem.code.needsPerson, problem.code != .deletionsHeld {
-            // Nothing of the server's.
-            if problem.code.traits.flags.contains(.isOfFile) { return notChecked("account", problem.message) }
-            return failed("account", problem)
-        }
+        var finding = judgement(status)
+        finding.group = .server
+        return finding
+    }
+
+    private func judgement(_ status: StatusReport) -> DoctorReport.Finding {
         if let connectivity = status.daemon?.connectivity, connectivity.state == .unauthorized {
             return connectivity.reason.map { failed("account", $0) }
                 ?? failed("account", "the server refuses the credentials", next: "prsnlctl login")
         }
-        if let whoami, whoami.asked { return account(whoami) }
-        let name = AccountName(known: status.server.accountID, status.server.accountName)?.words
-        guard status.daemon?.connectivity.state == .online else {
+        var name = AccountName(known: status.server.accountID, status.server.accountName)?.words
+        if let whoami, whoami.asked {
+            // By the server's own word.
+            name = whoami.account?.words
+            if whoami.sameAccount == false {
+                let other = whoami.copyAccount?.words ?? "another account"
+                return failed(
+                    "account", "the credentials are \(name ?? "another account")'s, and the copy is \(other)'s",
+                    "Nothing is pulled and nothing is sent. Log in as the copy's account, or set the copy aside:",
+                    next: "prsnlctl account --accept-new")
+            }
+            if let error = whoami.error {
+                // A server that is away says nothing of the credentials.
+                let isRefused = whoami.credentials.refused == true || error.code.needsPerson
+                return isRefused ? failed("account", error) : notChecked("account", error.message)
+            }
+        } else if status.daemon?.connectivity.state != .online {
             return notChecked("account", (name.map { "the copy is \($0)'s; " } ?? "") + whoamiReason)
         }
-        return accepted(as: name)
-    }
-
-    private func accepted(as name: String?) -> DoctorReport.Finding {
-        ok("account", "the server takes the credentials" + (name.map { " as \($0)'s" } ?? "; it names no accounts"))
-    }
-
-    /// By the server's own word.
-    private func account(_ whoami: WhoamiReport) -> DoctorReport.Finding {
-        let name = whoami.account?.words
-        if whoami.sameAccount == false {
-            let other = whoami.copyAccount?.words ?? "another account"
-            return failed(
-                "account", "the credentials are \(name ?? "another account")'s, and the copy is \(other)'s",
-                "Nothing is pulled and nothing is sent. Log in as the copy's account, or set the copy aside:",
-                next: "prsnlctl account --accept-new")
-        }
-        if let error = whoami.error {
-            // A server that is away says nothing of the credentials.
-            guard whoami.credentials.refused == true || error.code.needsPerson else {
-                return notChecked("account", error.message)
-            }
-            return failed("account", error)
-        }
-        return accepted(as: name)
+        return ok("account", "the server takes the credentials" + (name.map { " as \($0)'s" } ?? "; it names no accounts"))
     }
 }
 

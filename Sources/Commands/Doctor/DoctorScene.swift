@@ -21,6 +21,8 @@ struct DoctorScene: Sendable {
     /// From the daemon, else from the file; `nil` with the reason where neither told.
     let status: StatusReport?
     let statusReason: String
+    /// Why this user may see neither the daemon nor the file.
+    let refusal: UserFacingError?
     /// What the daemon uses, by its own word; `nil` where it was not asked.
     let credentials: CredentialsReport?
     let now: Timestamp
@@ -65,9 +67,23 @@ struct DoctorScene: Sendable {
         let process = answer.status?.daemon?.pid
         let readers = BoundedCheck.run(within: Self.patience) { ReaderFiles.readers(path: path) } ?? []
         self.readers = readers.filter { $0 != process }.map(ProcessName.text)
-        let read = answer.status.map { ($0, "") } ?? Self.read(path, now)
-        status = read.0
-        statusReason = read.1
+        var (status, reason, refusal) = (answer.status, "", UserFacingError?.none)
+        if status == nil {
+            let now = now
+            let read = BoundedCheck.run(within: Self.patience) {
+                Result { () throws(UserFacingError) in try StatusReport(path: path, leavingNoTrace: true, now: now) }
+            }
+            switch read {
+            case .success(let report)?: status = report
+            case .failure(let error)? where error.code == .noDatabase: reason = "there is no copy yet"
+            case .failure(let error)? where error.code == .databaseUnreadable:
+                reason = "this user may not read the file"
+                refusal = error.explainedRefusal(context.paths)
+            case .failure?: reason = "the file cannot be read"
+            case nil: reason = "the file did not answer in time"
+            }
+        }
+        (self.status, statusReason, self.refusal) = (status, reason, refusal)
     }
 
     private static func look(_ path: String) -> FilesCheck {
@@ -82,23 +98,6 @@ struct DoctorScene: Sendable {
         _ body: (StoreReader) throws(UserFacingError) -> Value
     ) -> Result<Value, UserFacingError> {
         Result { () throws(UserFacingError) in try body(StoreReader(path: database, leavingNoTrace: true)) }
-    }
-
-    /// The status from the file, or why there is none.
-    private static func read(_ path: String, _ now: Timestamp) -> (StatusReport?, String) {
-        let read = BoundedCheck.run(within: patience) {
-            Result { () throws(UserFacingError) in try StatusReport(path: path, leavingNoTrace: true, now: now) }
-        }
-        switch read {
-        case .success(let report)?: return (report, "")
-        case .failure(let error)?:
-            switch error.code {
-            case .noDatabase: return (nil, "there is no copy yet")
-            case .databaseUnreadable: return (nil, "this user may not read the file")
-            default: return (nil, "the file cannot be read")
-            }
-        case nil: return (nil, "the file did not answer in time")
-        }
     }
 
     private typealias Answer = (

@@ -75,16 +75,29 @@ struct FilesCheck: Check, Equatable {
         case (.hidden, _), (_, .hidden): notChecked("database", "this user may not look into \(folderPath)")
         case (.linked(let owner), _): link(folderPath, owner)
         case (_, .linked(let owner)): link(path, owner)
-        case (_, .there(_, _, _, isFile: false)): failed("database", "\(path) is not a file of its own")
-        case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, _)):
-            let wrong =
-                ownership(folderMode, folderOwner, owner) + modes(folderMode, mode) + besides(mode, owner, group)
+        case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, let isFile)):
+            // In a folder for everybody (/tmp) each has files of their own.
+            let files = Rule(
+                owner: folderMode & 0o1000 == 0 ? folderOwner : owner, group: group, isShared: mode & 0o040 != 0,
+                folderMode: folderMode)
+            let all = [("", database)] + beside.sorted { $0.key < $1.key }
+            let wrong = all.flatMap { judge($0, $1, files) } + exposedFolder(folderMode)
             if wrong.isEmpty {
                 ok("database", "\(path)\n\(owner):\(group), mode \(Self.octal(mode)) in \(Self.octal(folderMode))")
             }
             wrong
-            readers(folderMode, mode)
+            if isFile { readers(folderMode, mode) }
         }
+    }
+
+    /// What the database and the files beside it have to be.
+    private struct Rule {
+        /// The daemon's user, who owns the folder.
+        var owner: String
+        var group: String
+        /// Whether the owner lets the group read the database.
+        var isShared: Bool
+        var folderMode: UInt32
     }
 
     private func link(_ path: String, _ owner: String) -> DoctorReport.Finding {
@@ -93,66 +106,42 @@ struct FilesCheck: Check, Equatable {
             "Find out why it is there, and what it leads to.")
     }
 
-    private func giveBack(_ path: String) -> NextCommand {
-        "sudo chown --no-dereference \("--reference=\(folderPath)") \(path)"
-    }
-
-    @Findings private func ownership(
-        _ folderMode: UInt32, _ folderOwner: String, _ owner: String
-    ) -> [DoctorReport.Finding] {
-        // In a folder for everybody (/tmp) each has files of their own.
-        if owner != folderOwner, folderMode & 0o1000 == 0 {
-            failed(
-                "owner", "\(path) belongs to \(owner), its folder to \(folderOwner), who is the daemon's user",
-                next: giveBack(path))
-        }
-    }
-
-    @Findings private func modes(_ folderMode: UInt32, _ mode: UInt32) -> [DoctorReport.Finding] {
-        let all =
-            [("", Entry.there(mode: mode, owner: "", group: "", isFile: true))] + beside.sorted { $0.key < $1.key }
-        for (suffix, entry) in all {
-            if case .there(let mode, _, _, _) = entry {
-                let file = path + suffix
-                // A folder that others cannot enter hides what is in it, whatever the modes are.
-                if mode & 0o006 != 0, folderMode & 0o001 != 0 {
-                    let verb = mode & 0o002 != 0 ? "change" : "read"
-                    failed("mode", "everybody can \(verb) \(file) (\(Self.octal(mode)))", next: "chmod o= \(file)")
-                }
-                if mode & 0o020 != 0, folderMode & 0o010 != 0, suffix != ".lock" {
-                    warning(
-                        "mode", "the group can change \(file) (\(Self.octal(mode)))", "Only the daemon may write it.",
-                        next: "chmod g=r \(file)")
-                }
-            }
-        }
-        if folderMode & 0o002 != 0, folderMode & 0o1000 == 0 {
-            failed(
-                "mode", "everybody can replace files in \(folderPath) (\(Self.octal(folderMode)))",
-                next: "chmod o= \(folderPath)")
-        }
-    }
-
-    /// What SQLite keeps beside the database has to belong to the database's owner, and be readable for the same group.
-    @Findings private func besides(_ mode: UInt32, _ owner: String, _ group: String) -> [DoctorReport.Finding] {
-        for (suffix, entry) in beside.sorted(by: { $0.key < $1.key }) {
-            let file = path + suffix
-            let isShared = suffix != ".lock" && mode & 0o040 != 0
-            switch entry {
-            case .missing, .hidden: [DoctorReport.Finding]()
-            case .linked(let owner): link(file, owner)
-            case .there(_, _, _, isFile: false):
-                failed("owner", "\(file) is not a file of its own", "Look at it, and move it away.")
-            case .there(_, let whose, _, _) where whose != owner:
+    @Findings private func judge(_ suffix: String, _ entry: Entry, _ rule: Rule) -> [DoctorReport.Finding] {
+        let file = path + suffix
+        let isLock = suffix == ".lock"
+        let back: NextCommand = "sudo chown --no-dereference \("--reference=\(folderPath)") \(file)"
+        switch entry {
+        case .missing, .hidden: [DoctorReport.Finding]()
+        case .linked(let owner): link(file, owner)
+        case .there(_, _, _, isFile: false):
+            failed("owner", "\(file) is not a file of its own", "Look at it, and move it away.")
+        case .there(let mode, let owner, let group, _):
+            if owner != rule.owner {
                 failed(
-                    "owner", "\(file) belongs to \(whose), not to \(owner): the daemon cannot open it",
-                    next: giveBack(file))
-            case .there(let own, _, let whoseGroup, _) where isShared && (own & 0o040 == 0 || whoseGroup != group):
+                    "owner", "\(file) belongs to \(owner), not to \(rule.owner), who is the daemon's user", next: back)
+            } else if rule.isShared, !isLock, mode & 0o040 == 0 || group != rule.group {
                 warning(
-                    "mode", "\(file) may not be read by the group \(group): its members cannot read the copy",
-                    next: whoseGroup == group ? "sudo chmod 640 \(file)" : giveBack(file))
-            case .there: [DoctorReport.Finding]()
+                    "mode", "\(file) may not be read by the group \(rule.group): its members cannot read the copy",
+                    next: group == rule.group ? "sudo chmod 640 \(file)" : back)
             }
+            // A folder that others cannot enter hides what is in it, whatever the modes are.
+            if mode & 0o006 != 0, rule.folderMode & 0o001 != 0 {
+                let verb = mode & 0o002 != 0 ? "change" : "read"
+                failed("mode", "everybody can \(verb) \(file) (\(Self.octal(mode)))", next: "chmod o= \(file)")
+            }
+            if mode & 0o020 != 0, rule.folderMode & 0o010 != 0, !isLock {
+                warning(
+                    "mode", "the group can change \(file) (\(Self.octal(mode)))", "Only the daemon may write it.",
+                    next: "chmod g=r \(file)")
+            }
+        }
+    }
+
+    @Findings private func exposedFolder(_ mode: UInt32) -> [DoctorReport.Finding] {
+        if mode & 0o002 != 0, mode & 0o1000 == 0 {
+            failed(
+                "mode", "everybody can replace files in \(folderPath) (\(Self.octal(mode)))",
+                next: "chmod o= \(folderPath)")
         }
     }
 

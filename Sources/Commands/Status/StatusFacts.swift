@@ -19,11 +19,11 @@ package struct StatusFact {
         (self.label, self.check, self.metrics, self.say) = (label, check, metrics, say)
     }
 
-    /// With what `doctor` says if there is nothing to say.
-    package struct Check: Equatable {
+    package struct Check {
         package var group: Statement.Group = .copy
         package let name: String
-        package var calm: String? = nil
+        /// What `doctor` says if there is nothing to say.
+        package var calm: (StatusReport) -> String? = { _ in nil }
     }
 
     /// In the order of the rows.
@@ -39,6 +39,9 @@ package struct StatusFact {
             StatusFact(label: "Server", check: Check(group: .server, name: "dialect"), say: { $0.serverSays }),
             StatusFact(
                 label: "Connection",
+                check: Check(group: .machine, name: "netlink") {
+                    $0.daemon?.network?.listening == "netlink" ? "the kernel tells of changes of the network" : nil
+                },
                 metrics: [
                     Metric("connectivity", "1 for the state of the connection.") { report in
                         [Connectivity.State.online, .offline, .unreachable, .portal, .unauthorized].map {
@@ -104,7 +107,7 @@ package struct StatusFact {
                 say: { $0.unsettledSays }),
             StatusFact(label: "Gone", say: { if let gone = $0.copy.gone { gone.says(now: $0.generatedAt) } }),
             StatusFact(
-                label: "Writes", check: Check(name: "writes", calm: "none waits"),
+                label: "Writes", check: Check(name: "writes", calm: { $0.outbox.map { _ in "none waits" } }),
                 metrics: [
                     Metric("writes", "Writes of the queue, by state.") {
                         [
@@ -116,9 +119,12 @@ package struct StatusFact {
                 ], say: { $0.writesSay }),
             StatusFact(label: "Pull", say: { if let pull = $0.pull { "\(pull.text)" } }),
             StatusFact(
-                label: "Problem",
+                label: "Problem", check: Check(group: .server, name: "account"),
                 metrics: [Metric("attention", "Reasons for a person to look.") { $0.attention.count }],
-                say: { $0.problemSays }),
+                say: { $0.problemSays(ofFile: false) }),
+            StatusFact(
+                label: "Problem", check: Check(group: .file, name: "database"),
+                say: { $0.problemSays(ofFile: true) }),
             StatusFact(label: "Last error", check: Check(name: "last_error"), say: { $0.lastErrorSays }),
             StatusFact(
                 label: "File",
@@ -154,7 +160,7 @@ package struct Statement {
     package typealias Brief = (text: Advice, since: String, time: Timestamp?)
 
     /// What stands painted before the rest.
-    package var lead: (text: String, colour: TextStyle.Colour)? = nil
+    package var lead: (text: String, colour: TextStyle.Colour?)? = nil
     package var text: Advice
     package var level: Level? = nil
     package var brief: Brief? = nil
@@ -165,7 +171,7 @@ package struct Statement {
     private var command: NextCommand?
 
     init(
-        lead: String? = nil, colour: TextStyle.Colour = .red, _ text: Advice, _ level: Level? = nil,
+        lead: String? = nil, colour: TextStyle.Colour? = .red, _ text: Advice, _ level: Level? = nil,
         brief: Brief? = nil, cure: Advice? = nil, next: NextCommand? = nil
     ) {
         self.lead = lead.map { ($0, colour) }
@@ -215,11 +221,7 @@ extension StatusReport {
             }
         } else {
             let state = noDaemon?.state ?? .stopped
-            if state.isFailure {
-                Statement(lead: state.word, "; showing data from the file")
-            } else {
-                "\(state.word); showing data from the file"
-            }
+            Statement(lead: state.word, colour: state.isFailure ? .red : nil, "; showing data from the file")
             if let reason = noDaemon?.reason { "\(reason)" }
             if let command = noDaemon?.nextCommand { Statement(command: command) }
         }
@@ -247,7 +249,9 @@ extension StatusReport {
             if let reason = connectivity.reason { "\(reason.message)" }
             if let consequence = words.consequence { "\(consequence)" }
             if let network = daemon?.network, network.listening == "polling" {
-                "\(network.listeningReason ?? ""); network changes are noticed within a minute"
+                Statement(
+                    "\(network.listeningReason ?? ""); network changes are noticed within a minute", .warning,
+                    cure: "Allow AF_NETLINK (RestrictAddressFamilies= in the unit).")
             }
         }
     }
@@ -436,8 +440,9 @@ extension StatusReport {
         }
     }
 
-    @Listing<Statement> fileprivate var problemSays: [Statement] {
-        if let problem = daemon?.problem {
+    @Listing<Statement> fileprivate func problemSays(ofFile isOfFile: Bool) -> [Statement] {
+        if let problem = daemon?.problem, problem.code.traits.flags.contains(.isOfFile) == isOfFile {
+            let isFailure = (isOfFile || problem.code.needsPerson) && problem.code != .deletionsHeld
             // The state of the connection says some of it already, as do deletions that are held back.
             let isNews = problem.code != daemon?.connectivity.reason?.code && copy.deletionsHeld == 0
             let name = problem.code.rawValue.split(separator: "_").joined(separator: " ")
@@ -446,7 +451,9 @@ extension StatusReport {
             let heading = problem.heading == ErrorTraits.Heading.other.rawValue ? nil : problem.heading
             if !isSaid(problem) {
                 if let heading { Statement(lead: heading, "") }
-                Statement("\(problem.message)", brief: brief)
+                Statement(
+                    "\(problem.message)", isFailure ? .failed : nil, brief: brief, cure: problem.recoverySuggestion,
+                    next: problem.nextCommand)
                 if let consequence = problem.consequence { "\(consequence)" }
                 problem.recoverySuggestion
                 if let command = problem.otherCommand { Statement(command: command) }
