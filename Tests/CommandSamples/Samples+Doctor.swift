@@ -11,8 +11,8 @@ extension Samples {
         configuration.hiddenFile = nil
         configuration.serverURL = "https://prsnl.example.org"
         var credentials = CredentialsCheck(now: now)
-        credentials.key.path = "/etc/prsnld/key"
-        credentials.key.state = .hidden
+        credentials.key = CredentialFile(report: .init(kind: .notReadable, path: "/etc/prsnld/key"))
+        credentials.key?.state = .hidden
         var machine = MachineCheck()
         machine.disk = .init(free: 812 << 10, total: 1 << 30)
         var files = FilesCheck(path: "/var/lib/prsnld/prsnl.sqlite")

@@ -43,18 +43,18 @@ import Testing
 
     // MARK: Credentials
 
-    private func credentials(
-        _ key: CredentialsCheck.State = .none, login: CredentialsCheck.State = .none, owner: String = "prsnld"
-    ) -> CredentialsCheck {
-        var facts = CredentialsCheck(now: time)
-        facts.daemonUser = "prsnld"
-        facts.key.path = "/etc/prsnld/key"
-        facts.key.state = key
-        facts.key.owner = owner
-        facts.login.path = "/var/lib/prsnld/prsnl.sqlite.login"
-        facts.login.state = login
-        facts.login.owner = owner
-        return facts
+    private func file(
+        _ kind: CredentialsReport.Kind = .apiKey, _ state: CredentialFile.State = .sound, expires: Timestamp? = nil,
+        owner: String = "prsnld", isFromSystemd: Bool = false
+    ) -> CredentialFile {
+        var file = CredentialFile(
+            report: .init(kind: kind, path: "/etc/prsnld/key", expiresAt: expires), isFromSystemd: isFromSystemd)
+        (file.state, file.owner) = (state, owner)
+        return file
+    }
+
+    private func credentials(_ key: CredentialFile? = nil, login: CredentialFile? = nil) -> CredentialsCheck {
+        CredentialsCheck(key: key, login: login, daemonUser: "prsnld", now: time)
     }
 
     @Test func withoutCredentialsThereIsAWarning() {
@@ -63,32 +63,29 @@ import Testing
 
     @Test func keyFilesAreJudgedByWhatBecameOfReadingThem() {
         let exposed = UserFacingError(.keyFileExposed, "exposed", nextCommand: "chmod 600 /etc/prsnld/key")
-        #expect(levels(credentials(.sound(form: "an API key", expires: nil)), "key_file") == [.ok])
-        #expect(levels(credentials(.hidden), "key_file") == [.notChecked])
-        #expect(levels(credentials(.broken(exposed)), "key_file") == [.failed])
-        #expect(credentials(.broken(exposed)).findings[0].nextCommand == "chmod 600 /etc/prsnld/key")
+        #expect(levels(credentials(file()), "key_file") == [.ok])
+        #expect(levels(credentials(file(.notReadable, .hidden)), "key_file") == [.notChecked])
+        let broken = credentials(file(.notReadable, .broken(exposed)))
+        #expect(levels(broken, "key_file") == [.failed])
+        #expect(broken.findings[0].nextCommand == "chmod 600 /etc/prsnld/key")
     }
 
     @Test func aFileOfAnotherUserIsNoUseToTheDaemon() {
-        let key = CredentialsCheck.State.sound(form: "an API key", expires: nil)
-        #expect(levels(credentials(key, owner: "root"), "key_file") == [.failed])
-        var fromSystemd = credentials(key, owner: "root")
-        fromSystemd.key.isFromSystemd = true
-        #expect(levels(fromSystemd, "key_file") == [.ok])
+        #expect(levels(credentials(file(owner: "root")), "key_file") == [.failed])
+        #expect(levels(credentials(file(owner: "root", isFromSystemd: true)), "key_file") == [.ok])
     }
 
     @Test(arguments: [(3 * 86_400, Level.ok), (3_600, .warning), (0, .failed), (-60, .failed)])
     func aLoginIsJudgedByHowLongItLasts(seconds: Int, level: Level) {
-        let state = CredentialsCheck.State.sound(form: "a login", expires: time.advanced(by: .seconds(seconds)))
-        #expect(levels(credentials(login: state), "login") == [level])
-        #expect(levels(credentials(state), "key_file") == [level])
+        let login = file(.login, expires: time.advanced(by: .seconds(seconds)))
+        #expect(levels(credentials(login: login), "login") == [level])
+        #expect(levels(credentials(login), "key_file") == [level])
     }
 
     @Test func aKeyAndALoginAreOneTooMany() {
-        let facts = credentials(.sound(form: "an API key", expires: nil), login: .sound(form: "a login", expires: nil))
-        #expect(facts.findings.map(\.level) == [.ok, .ok, .warning])
+        #expect(credentials(file(), login: file(.login)).findings.map(\.level) == [.ok, .ok, .warning])
         // Behind a closed door there need not be one.
-        let hidden = credentials(.hidden, login: .sound(form: "a login", expires: nil))
+        let hidden = credentials(file(.notReadable, .hidden), login: file(.login))
         #expect(hidden.findings.map(\.level) == [.notChecked, .ok])
     }
 

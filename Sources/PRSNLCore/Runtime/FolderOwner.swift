@@ -30,17 +30,9 @@ package struct FolderOwner: Sendable {
             user = nil
             return
         }
-        let group = Self.group(of: place.user) ?? place.group
+        // The user's own, because the folder's may be root's.
+        let group = UserDatabase.group(of: place.user) ?? place.group
         user = User(id: place.user, group: group, groups: [group])
-    }
-
-    /// The user's own, because the folder's may be root's. `nil` where the user has no name.
-    private static func group(of user: uid_t) -> gid_t? {
-        var entry = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(user, &entry, &buffer, buffer.count, &found) == 0, found != nil else { return nil }
-        return entry.pw_gid
     }
 
     /// The nearest folder that is there says who may make the others.

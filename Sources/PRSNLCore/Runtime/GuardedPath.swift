@@ -119,7 +119,7 @@ package struct GuardedPath: ~Copyable {
     }
 
     private static func refused(_ link: String, _ owner: uid_t) -> UserFacingError {
-        let name = getpwuid(owner).map { String(cString: $0.pointee.pw_name) } ?? "#\(owner)"
+        let name = UserDatabase.user(owner)
         return UserFacingError(
             .databaseLinked, "\(link) is a symbolic link that \(name) has made, and root does not follow it.",
             recoverySuggestion: "Name what it leads to, or give the command as \(name).")
