@@ -168,7 +168,7 @@ package enum Samples {
         list.items = [
             ListedItem(
                 id: "59ec0d4e-0000-4000-8000-000000000001", createdAt: time("2026-11-20T23:00:00Z"), type: "article",
-                title: "Sourdough for beginners", url: "https://example.org/bread", tags: #"["bread"]"#)
+                title: "Sourdough for beginners", url: "https://example.org/bread", tags: ["bread"])
         ]
         list.hasMore = true
         list.unindexed = 3
@@ -191,7 +191,7 @@ package enum Samples {
         return ItemReport(shown)
     }
 
-    private static let deletion = DeletionReport(Deletion(at: now, entry: 12, state: .delivered))
+    private static let deletion = Deletion(at: now, entry: 12, state: .delivered)
 
     /// As `list --deleted` has them.
     package static var listedDeleted: ItemListReport {

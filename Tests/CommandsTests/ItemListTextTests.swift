@@ -12,7 +12,7 @@ import Testing
         var list = ItemList()
         list.items = [
             ListedItem(
-                id: "59ec0d4e-1", createdAt: Samples.now, type: "article", title: title, url: url, tags: #"["bread"]"#)
+                id: "59ec0d4e-1", createdAt: Samples.now, type: "article", title: title, url: url, tags: ["bread"])
         ]
         let passage = parts.isEmpty ? nil : Snippet(field: "text", parts: parts)
         return ItemListReport(list, shortIDs: ["59ec0d4e"], places: [(nil, passage)], words: "x")

@@ -4,32 +4,8 @@ package import Store
 
 /// Items that were searched for or listed: the JSON of `prsnlctl search --json` and `prsnlctl list --json`.
 package struct ItemListReport: Sendable, Encodable {
-    package struct Item: Sendable, Equatable, Encodable {
-        package var id: String
-        package var createdAt: Timestamp
-        @Nullable package var type: String? = nil
-        @Nullable package var title: String? = nil
-        @Nullable package var url: String? = nil
-        package var tags: [String]
-        @Nullable package var pending: String? = nil
-        /// Where the words were found: `text`, `summary`, `title`, …
-        @Nullable package var foundIn: String? = nil
-        @Nullable package var passage: String? = nil
-        /// Of an item that was deleted, or waits to be.
-        @Nullable package var deletion: DeletionReport? = nil
-
-        /// For the text.
-        var shortID = ""
-        var titleParts: [Snippet.Part] = []
-        var snippetParts: [Snippet.Part] = []
-
-        private enum CodingKeys: String, CodingKey {
-            case id, createdAt, type, title, url, tags, pending, foundIn, passage, deletion
-        }
-    }
-
     package var schemaVersion = 1
-    package var items: [Item]
+    package var items: [ListedItem]
     package var more: Bool
     /// How many there are; `null` where they are more than were counted.
     @Nullable package var total: Int?
@@ -60,18 +36,13 @@ package struct ItemListReport: Sendable, Encodable {
     package init(
         _ list: ItemList, shortIDs: [String], places: [(title: Snippet?, text: Snippet?)] = [], words: String? = nil
     ) {
-        items = list.items.enumerated().map { index, item in
-            let place: (title: Snippet?, text: Snippet?) = places.indices.contains(index) ? places[index] : (nil, nil)
-            var listed = Item(
-                id: item.id, createdAt: item.createdAt, type: item.type, title: item.title, url: item.url,
-                tags: Tags.parse(item.tags) ?? [], pending: item.pending)
-            listed.foundIn = place.text?.field ?? place.title?.field
-            listed.passage = place.text?.text ?? place.title?.text
-            listed.deletion = item.deletion.map(DeletionReport.init)
-            listed.shortID = shortIDs.indices.contains(index) ? shortIDs[index] : item.id
-            listed.titleParts = place.title?.parts ?? []
-            listed.snippetParts = place.text?.parts ?? []
-            return listed
+        items = list.items
+        for index in items.indices {
+            items[index].shortID = shortIDs.indices.contains(index) ? shortIDs[index] : items[index].id
+            guard places.indices.contains(index) else { continue }
+            let (title, text) = places[index]
+            (items[index].foundIn, items[index].passage) = (text?.field ?? title?.field, text?.text ?? title?.text)
+            (items[index].titleParts, items[index].snippetParts) = (title?.parts ?? [], text?.parts ?? [])
         }
         more = list.hasMore
         total = list.total
@@ -149,7 +120,7 @@ extension ItemListReport: Report {
         return items.flatMap { lines(of: $0, idWidth: idWidth, typeWidth: typeWidth, style) }.map { $0 + "\n" }.joined()
     }
 
-    private func lines(of item: Item, idWidth: Int, typeWidth: Int, _ style: TextStyle) -> [String] {
+    private func lines(of item: ListedItem, idWidth: Int, typeWidth: Int, _ style: TextStyle) -> [String] {
         let id = style.paint(TextLayout.padRight(style.safe(item.shortID), to: idWidth), .yellow)
         let date = LocalTime(item.createdAt).day
         let type = style.paint(
@@ -164,7 +135,7 @@ extension ItemListReport: Report {
         return [line, indent + marked(item.snippetParts, room: width, style)]
     }
 
-    private func title(of item: Item, room: Int, _ style: TextStyle) -> String {
+    private func title(of item: ListedItem, room: Int, _ style: TextStyle) -> String {
         let name = item.title.flatMap { $0.isEmpty ? nil : $0 } ?? item.url ?? "(no title)"
         let parts = item.titleParts.isEmpty ? [Snippet.Part(text: name, isFound: false)] : item.titleParts
         let used = parts.reduce(0) { $0 + TextLayout.width(style.safe($1.text)) }
@@ -199,21 +170,7 @@ extension ItemListReport: Report {
     }
 }
 
-/// When and by whom an item was deleted.
-package struct DeletionReport: Sendable, Equatable, Codable {
-    /// `null` while the deletion waits here.
-    @Nullable package var at: Timestamp? = nil
-    /// `here` or `elsewhere`.
-    package var by: String
-    /// The write that has deleted it, or is to; `null` where it was deleted elsewhere.
-    @Nullable package var entry: Int64? = nil
-
-    package init(_ deletion: Deletion) {
-        at = deletion.at
-        by = deletion.entry == nil ? "elsewhere" : "here"
-        entry = deletion.entry
-    }
-
+extension Deletion {
     /// `deleted 2026-11-25 04:05 here (#12)`
     var words: String {
         let number = entry.map { " (#\($0))" } ?? ""

@@ -146,7 +146,7 @@ package struct ItemReport: Sendable, Equatable, Codable {
     @Nullable package var content: String? = nil
     @Nullable package var transcription: String? = nil
     /// As in `ItemListReport`.
-    @Nullable package var deletion: DeletionReport? = nil
+    @Nullable package var deletion: Deletion? = nil
     /// Of one that was deleted: the item as which `restore` has captured it again.
     @Nullable package var restoredAs: String? = nil
     /// A write of it that waits for a decision.
@@ -157,29 +157,14 @@ package struct ItemReport: Sendable, Equatable, Codable {
     @Nullable package var replacedAt: Timestamp? = nil
 
     package init(_ shown: ShownItem) {
-        let item = shown.item
-        id = item.id
-        createdAt = item.createdAt
-        updatedAt = item.updatedAt
-        type = item.type
-        title = item.title
-        url = item.url
-        summary = item.summary
-        tags = Tags.parse(item.tags) ?? []
-        platform = item.platform
-        status = item.status
-        pending = shown.pending
-        textState = Self.state(of: shown)
-        textProblem = shown.problem?.message
-        textVersion = shown.text.updatedAt
-        fetchedAt = shown.fetchedAt
-        author = shown.author
-        publishedAt = shown.publishedAt
-        wordCount = shown.wordCount
-        content = shown.text.content
-        transcription = shown.text.transcription
-        deletion = shown.deletion.map(DeletionReport.init)
-        parked = shown.parked
+        let (item, text) = (shown.item, shown.text)
+        (id, createdAt, updatedAt, type) = (item.id, item.createdAt, item.updatedAt, item.type)
+        (title, url, summary, tags) = (item.title, item.url, item.summary, Tags.parse(item.tags) ?? [])
+        (platform, status, pending, parked) = (item.platform, item.status, shown.pending, shown.parked)
+        (textState, textProblem) = (Self.state(of: shown), shown.problem?.message)
+        (textVersion, fetchedAt, deletion) = (text.updatedAt, shown.fetchedAt, shown.deletion)
+        (author, publishedAt, wordCount) = (shown.author, shown.publishedAt, shown.wordCount)
+        (content, transcription) = (text.content, text.transcription)
     }
 
     private static func state(of shown: ShownItem) -> TextState {

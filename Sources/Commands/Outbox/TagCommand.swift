@@ -118,9 +118,7 @@ enum TagCommand {
     private static func show(
         _ items: [ListedItem], _ change: TagChange, _ context: CommandContext
     ) throws(UserFacingError) -> ExitCode {
-        let changed = items.filter { item in
-            item.tags.flatMap { Tags.parse($0) }.map { !change.isDone(in: $0) } ?? true
-        }
+        let changed = items.filter { !change.isDone(in: $0.tags) }
         try context.write(
             ItemListReport(ItemList(items: changed), shortIDs: changed.map { OutboxWords.shortID($0.id) }))
         context.say(

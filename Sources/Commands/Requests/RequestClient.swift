@@ -225,7 +225,9 @@ extension RequestClient {
         _ request: AcceptRequest<Answer>
     ) throws(Unwritten) -> Answer {
         let request = request.part(of: command)
-        let end = ContinuousClock.now + Self.writePatience
+        var end = ContinuousClock.now + Self.writePatience
+        /// Why it is not known whether it was written: the first answer that did not come.
+        var lost: UserFacingError?
         var isTold = false
         func tell(_ writer: String?) {
             // A program of ours has released it by now.
@@ -238,38 +240,26 @@ extension RequestClient {
         tell(context.otherWriter)
         while true {
             do throws(UserFacingError) {
-                return try ask(request)
+                return try ask(request, within: lost == nil ? nil : .seconds(10))
             } catch {
-                // Then nothing was written, and it can be asked for again.
-                if !isUnanswered, error.code == .databaseBusy, ContinuousClock.now < end {
-                    tell("another program")
-                    usleep(Self.pause)
+                if isUnanswered, lost == nil {
+                    let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
+                    context.say("the daemon \(reason); asking again")
+                    (lost, end) = (error, .now + Self.writePatience)
                     continue
                 }
-                guard isUnanswered else { throw Unwritten(error: error, queued: 0, total: 0) }
-                let reason = error.code == .daemonBusy ? "did not answer in time" : "ended before it answered"
-                context.say("the daemon \(reason); asking again")
-                return try askAgain(request, after: error)
+                // With these, nothing was written, or a daemon that can tell may still come. No other error changes by waiting.
+                let passing: [ErrorCode] =
+                    lost == nil ? [.databaseBusy] : [.daemonNotRunning, .daemonBusy, .databaseLocked, .notOwner]
+                guard passing.contains(error.code), ContinuousClock.now < end else {
+                    let isOver = passing.contains(error.code)
+                    throw Unwritten(
+                        error: isOver ? lost ?? error : error, isUnknown: lost != nil, queued: 0, total: 0)
+                }
+                if lost == nil { tell("another program") }
+                usleep(Self.pause)
             }
         }
-    }
-
-    private mutating func askAgain<Asked: Request>(
-        _ request: Asked, after first: UserFacingError
-    ) throws(Unwritten) -> Asked.Answer {
-        let end = ContinuousClock.now + Self.writePatience
-        repeat {
-            do throws(UserFacingError) {
-                return try ask(request, within: .seconds(10))
-            } catch {
-                // With these, a daemon that could tell may still come. No other error changes by waiting.
-                guard [.daemonNotRunning, .daemonBusy, .databaseLocked, .notOwner].contains(error.code) else {
-                    throw Unwritten(error: error, isUnknown: true, queued: 0, total: 0)
-                }
-            }
-            usleep(Self.pause)
-        } while ContinuousClock.now < end
-        throw Unwritten(error: first, isUnknown: true, queued: 0, total: 0)
     }
 }
 

@@ -1,23 +1,28 @@
 package import PRSNLCore
 
-package struct ListedItem: Sendable, Equatable {
+/// An item in a list: an object of `items` in the JSON of `prsnlctl search` and `prsnlctl list`.
+package struct ListedItem: Sendable, Equatable, Encodable {
     package var id: String
-    package var createdAt: Timestamp
-    package var type: String?
-    package var title: String?
-    package var url: String?
-    package var tags: String?
+    package var createdAt = Timestamp.earliest
+    @Nullable package var type: String? = nil
+    @Nullable package var title: String? = nil
+    @Nullable package var url: String? = nil
+    package var tags: [String] = []
     /// `creation` or `edit`, where something of it is not on the server yet.
-    package var pending: String?
+    @Nullable package var pending: String? = nil
+    /// Where the words of a query were found: `text`, `summary`, `title`, …
+    @Nullable package var foundIn: String? = nil
+    @Nullable package var passage: String? = nil
     /// `nil` for a live item.
-    package var deletion: Deletion?
+    @Nullable package var deletion: Deletion? = nil
 
-    package init(
-        id: String, createdAt: Timestamp = .earliest, type: String? = nil, title: String? = nil, url: String? = nil,
-        tags: String? = nil, pending: String? = nil
-    ) {
-        (self.id, self.createdAt, self.type, self.title) = (id, createdAt, type, title)
-        (self.url, self.tags, self.pending) = (url, tags, pending)
+    /// For the text: its id is shortened, and what was found is marked.
+    package var shortID = ""
+    package var titleParts: [Snippet.Part] = []
+    package var snippetParts: [Snippet.Part] = []
+
+    private enum CodingKeys: String, CodingKey {
+        case id, createdAt, type, title, url, tags, pending, foundIn, passage, deletion
     }
 }
 
@@ -73,13 +78,14 @@ package struct TagCount: Sendable, Equatable, Encodable {
 }
 
 extension ListedItem {
+    package init(id: String) { self.init(id: id, createdAt: .earliest) }
+
     /// Of columns id, created_at, type, title, url, tags, pending.
     init?(_ row: Statement, from first: Int32 = 0) {
         guard let id = row.text(first), let createdAt = row.timestamp(first + 1) else { return nil }
         self.init(
             id: id, createdAt: createdAt, type: row.text(first + 2), title: row.text(first + 3),
-            url: row.text(first + 4),
-            tags: row.text(first + 5), pending: row.text(first + 6))
+            url: row.text(first + 4), tags: Tags.parse(row.text(first + 5)) ?? [], pending: row.text(first + 6))
     }
 }
 

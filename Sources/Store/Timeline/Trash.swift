@@ -1,17 +1,22 @@
 package import PRSNLCore
 
-/// How an item was deleted, or is to be.
-package struct Deletion: Sendable, Equatable {
+/// How an item was deleted, or is to be: `deletion` in the JSON of items.
+package struct Deletion: Sendable, Equatable, Codable {
     /// `nil` while it waits here.
-    package var at: Timestamp?
+    @Nullable package var at: Timestamp? = nil
+    /// `here` or `elsewhere`.
+    package var by: String
     /// The write that has deleted it, or is to; `nil` where it was deleted elsewhere.
-    package var entry: Int64?
-    package var state: OutboxEntry.State?
+    @Nullable package var entry: Int64? = nil
+    package var state: OutboxEntry.State? = nil
     /// Whether the server may have carried it out already.
     package var maybeApplied = false
 
-    package init(at: Timestamp?, entry: Int64? = nil, state: OutboxEntry.State? = nil) {
-        (self.at, self.entry, self.state) = (at, entry, state)
+    private enum CodingKeys: String, CodingKey { case at, by, entry }
+
+    package init(at: Timestamp?, entry: Int64? = nil, state: OutboxEntry.State? = nil, maybeApplied: Bool = false) {
+        by = entry == nil ? "elsewhere" : "here"
+        (self.at, self.entry, self.state, self.maybeApplied) = (at, entry, state, maybeApplied)
     }
 
     /// `item`, with the write of this machine that concerns its deletion.
@@ -26,10 +31,9 @@ package struct Deletion: Sendable, Equatable {
     static let ofNone = "not sent: the URL was there before you captured it"
 
     fileprivate init(_ row: Statement, from first: Int32) {
-        at = row.timestamp(first)
-        entry = row.isNull(first + 1) ? nil : row.int64(first + 1)
-        state = row.text(first + 2).flatMap(OutboxEntry.State.init)
-        maybeApplied = row.int(first + 3) == 1
+        self.init(
+            at: row.timestamp(first), entry: row.isNull(first + 1) ? nil : row.int64(first + 1),
+            state: row.text(first + 2).flatMap(OutboxEntry.State.init), maybeApplied: row.int(first + 3) == 1)
     }
 }
 
