@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 
 /// Names of users and groups, or `#1234` for one that has none. Reentrant, because the checks of `doctor` run side by side.
 package enum UserDatabase {
