@@ -41,7 +41,7 @@ package final class StoreReader {
         }
         try read { () throws(SQLiteFailure) in
             try connection.bound(to: patience, fileSize: FileIdentity.diskSize(path: path))
-            try connection.registerFolding()
+            try connection.registerSearch()
         }
         try checkHeader()
     }

@@ -56,6 +56,29 @@ import Testing
         #expect(throws: UserFacingError.self) { try SearchQuery("is:new", now: StoreFixture.now) }
     }
 
+    @Test func aHostMayBeAnAddressOfIPv6() async throws {
+        let store = try fixture.open()
+        let urls = [
+            "http://[2001:db8::1]:3000/x", "https://ada@[2001:db8::1]", "https://example.org:8443?q=[2001:db8::1]",
+            "ftp://mirror.example.org/x", "mailto:ada@example.org", "http://[2001", "http://user@:80/",
+        ]
+        try await store.commit(
+            StoreFixture.page(
+                urls.enumerated().map { number, url in
+                    var item = StoreFixture.item(number)
+                    item.url = url
+                    return item
+                }))
+        try await store.indexAll()
+        await store.close()
+        for (words, numbers) in [
+            ("site:[2001:db8::1]", [0, 1]), ("site:2001:db8::1", [0, 1]), ("site:2001", []),
+            ("site:example.org", [2, 3]), ("-site:example.org", [0, 1, 4, 5, 6]),
+        ] {
+            #expect(try Set(fixture.found(words)) == Set(numbers.map { "item-\($0)" }), "\(words)")
+        }
+    }
+
     @Test func whatWasDeletedIsFound() async throws {
         try await index()
         let store = try fixture.open()

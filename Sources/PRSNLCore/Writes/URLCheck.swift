@@ -1,6 +1,22 @@
 /// The URL of a capture: what a browser's address bar holds. Letters beyond ASCII are allowed (RFC 3987), as the server
 /// takes the text as it is.
-enum URLCheck {
+package enum URLCheck {
+    /// The host of an address of any scheme, an IPv6 one without its brackets; `nil` where it has none.
+    package static func host(of url: String) -> String? {
+        guard let scheme = url.firstRange(of: "://") else { return nil }
+        let authority = authority(url.utf8[scheme.upperBound...])
+        guard let end = hostEnd(authority), end > authority.startIndex else { return nil }
+        return String(Substring(authority[..<end]).filter { $0 != "[" && $0 != "]" })
+    }
+
+    /// Behind a user's name, and up to a path, a query or a fragment.
+    private static func authority(_ rest: Substring.UTF8View) -> Substring.UTF8View {
+        let authority = rest.prefix {
+            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\")
+        }
+        return authority.lastIndex(of: UInt8(ascii: "@")).map { authority[authority.index(after: $0)...] } ?? authority
+    }
+
     static func check(_ url: String) throws(UserFacingError) {
         let (length, hasNUL) = Refusal.measure(url)
         if hasNUL { throw Refusal.nul("url") }
@@ -51,11 +67,7 @@ enum URLCheck {
                     : "no http:// or https:// in front (files are not uploaded)",
                 suggestion: "Give the whole address, like https://example.org/page.")
         }
-        let rest = bytes.dropFirst(start)
-        var authority = rest.prefix {
-            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: "\\")
-        }
-        if let at = authority.lastIndex(of: UInt8(ascii: "@")) { authority = authority[authority.index(after: at)...] }
+        let authority = authority(bytes.dropFirst(start))
         guard let host = hostEnd(authority), host > authority.startIndex else {
             throw Refusal.of(
                 "url", "it has no host", suggestion: "Give the whole address, like https://example.org/page.")
@@ -71,7 +83,7 @@ enum URLCheck {
         bytes.count >= prefix.utf8.count && zip(bytes, prefix.utf8).allSatisfy { $0 | 0x20 == $1 }
     }
 
-    /// Where the host ends and the port begins. `nil` for a host that is none.
+    /// Where the host ends and the port begins. `nil` if the host is invalid.
     private static func hostEnd(_ authority: Substring.UTF8View) -> Substring.UTF8View.Index? {
         if authority.first == UInt8(ascii: "[") {
             guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return nil }

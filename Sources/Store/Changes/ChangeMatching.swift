@@ -58,7 +58,7 @@ final class ItemStates {
     init(_ query: SearchQuery, of file: Connection) throws(SQLiteFailure) {
         (self.query, self.file) = (query, file)
         memory = try Connection(path: ":memory:", mode: .readWrite)
-        try memory.registerFolding()
+        try memory.registerSearch()
         try memory.registerTokenizer()
         try Schema.current.apply(to: memory)
         try memory.execute("CREATE VIRTUAL TABLE words USING \(StoreReader.fts5), content='')")

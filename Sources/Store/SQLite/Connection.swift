@@ -97,8 +97,15 @@ final class Connection {
         prsnl_result_text_copy(context, text, Int32(text.utf8.count))
     }
 
-    /// `folded(A)`: a text as the full-text index has it.
-    func registerFolding() throws(SQLiteFailure) {
+    /// `folded(A)`: a text as the full-text index has it. `host(A)`: that of an address.
+    func registerSearch() throws(SQLiteFailure) {
+        try register("host", count: 1) { context, _, values in
+            let host = Connection.bytes(values?.pointee).flatMap {
+                URLCheck.host(of: String(decoding: $0, as: UTF8.self))
+            }
+            guard let host else { return sqlite3_result_null(context) }
+            Connection.answer(host, to: context)
+        }
         try register("folded", count: 1) { context, _, values in
             guard let text = Connection.bytes(values?.pointee) else { return sqlite3_result_null(context) }
             let folded = SearchText.indexed(String(decoding: text, as: UTF8.self)) ?? ""

@@ -85,7 +85,7 @@ extension ItemFilter.Condition {
                 "EXISTS (SELECT 1 FROM json_each(iif(json_valid(\(ShownRow.tags)), \(ShownRow.tags), NULL)) WHERE value \(isAny))"
             case .type: "\(ShownRow.type) \(isAny)"
             case .platform: "item.platform \(isAny)"
-            case .site: "'.' || substr(\(Self.host), 1, instr(\(Self.host) || ':', ':') - 1) LIKE ? ESCAPE '\\'"
+            case .site: "'.' || host(\(ShownRow.url)) LIKE ? ESCAPE '\\'"
             case .author:
                 "EXISTS (SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND folded(author) LIKE ? ESCAPE '\\')"
             case .state(.untagged): "coalesce(\(ShownRow.tags), '[]') = '[]'"
@@ -96,21 +96,13 @@ extension ItemFilter.Condition {
         return isNegated ? "NOT coalesce(\(sql), 0)" : "(\(sql))"
     }
 
-    /// Of an address: behind the scheme and a user's name, up to a port, a path, a query or a fragment.
-    private static let host: String = {
-        let start = "nullif(instr(\(ShownRow.url), '://'), 0) + 3"
-        let rest = "replace(replace(substr(\(ShownRow.url), \(start)), '?', '/'), '#', '/')"
-        let authority = "substr(\(rest), 1, instr(\(rest) || '/', '/') - 1)"
-        return "substr(\(authority), instr(\(authority), '@') + 1)"
-    }()
-
     fileprivate var value: String? {
         func escaped(_ text: String) -> String {
             text.map { "%_\\".contains($0) ? "\\\($0)" : String($0) }.joined()
         }
         return switch what {
         case .tag(let word), .type(let word), .platform(let word): JSONText.array(ItemFilter.spellings(of: [word]))
-        case .site(let host): "%.\(escaped(host))"
+        case .site(let host): "%.\(escaped(host.filter { $0 != "[" && $0 != "]" }))"
         case .author(let name): "%\(escaped(SearchText.indexed(name) ?? ""))%"
         case .state: nil
         case .since(let time): time.description
