@@ -10,15 +10,38 @@ struct StoreFixture {
 
     func open() throws -> Store { try Store(path: path) }
 
-    /// What a former version has left (`Fixtures`).
-    static func former(_ version: Int) -> String {
-        "/\(#filePath.split(separator: "/").dropLast().joined(separator: "/"))/Fixtures/schema-\(version).sql"
-    }
+    /// The last schema of which there is a dump (`Fixtures`). Later files are made from it, by the steps.
+    static let lastDump = 9
 
-    /// Makes the file as a former version has left it.
+    /// What a former version has left in what came with it, so that the steps after it have something to keep.
+    private static let rows = [
+        (
+            10,
+            """
+            INSERT INTO former_text (item_id, replaced_at, size, content)
+                VALUES ('item-1', '2026-05-02T08:00:00.000000Z', 14, 'A former text.')
+            """
+        ),
+        (
+            12,
+            """
+            UPDATE change_state SET epoch = '0123456789abcdef', items_before = 2;
+            INSERT INTO change_log (seq, at, kind, origin, new)
+                VALUES (1, '2026-05-02T08:00:00.000000Z', 'pulled', 'server', '{"items":1}');
+            """
+        ),
+    ]
+
+    /// Makes the file as a former version has left it: an item, a tombstone, a note in the queue, and a text from schema 2 on.
     func restore(schema version: Int) throws {
         do {
-            try Connection(path: path, mode: .readWrite).execute(TestFile.text(Self.former(version)))
+            let dump = "Tests/StoreTests/Fixtures/schema-\(min(version, Self.lastDump)).sql"
+            let file = try Connection(path: path, mode: .readWrite)
+            try file.execute(try RepositoryFile.text(dump))
+            for (reached, rows) in Self.rows + [(version, "")] where reached > Self.lastDump && reached <= version {
+                try Schema(steps: Array(Schema.current.steps.prefix(reached))).apply(to: file)
+                try file.execute(rows)
+            }
         } catch let error as SQLiteFailure {
             throw error.userFacing(path: path)
         }

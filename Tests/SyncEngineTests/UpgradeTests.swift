@@ -39,10 +39,9 @@ import Testing
         server.clearLog()
         time.advance(by: .seconds(3_600))
 
-        let folder = "Tests/StoreTests/Fixtures/"
         let file = try Connection(path: fixture.path, mode: .readWrite)
-        try file.execute(try RepositoryFile.text(folder + "schema-13.sql"))
-        try file.execute(try RepositoryFile.text(folder + "open-13.sql"))
+        try Schema(steps: Array(Schema.current.steps.prefix(13))).apply(to: file)
+        try file.execute(try RepositoryFile.text("Tests/StoreTests/Fixtures/open-13.sql"))
         try file.execute("UPDATE copy SET server_url = '\(server.url)'")
         let mark = try #require(try file.text("SELECT mark || char(10) || sends FROM copy"))
         try TestFile.write("prsnld mark 1\n\(mark)\n-\n", to: fixture.path + ".mark")
