@@ -54,8 +54,8 @@ package struct ItemList: Sendable, Equatable {
         self.init(hasMore: lists.contains(where: \.hasMore), unindexed: lists.map(\.unindexed).max() ?? 0)
         var seen: Set<ByteText> = []
         for place in 0..<(lists.map(\.items.count).max() ?? 0) {
-            for list in lists where place < list.items.count && seen.insert(ByteText(list.items[place].id)).inserted {
-                items.append(list.items[place])
+            for item in lists.compactMap({ $0.items.dropFirst(place).first }) {
+                if seen.insert(ByteText(item.id)).inserted { items.append(item) }
             }
         }
         if byTime { sortByTime(limit: limit) }
