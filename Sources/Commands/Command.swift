@@ -16,8 +16,6 @@ struct Command: Sendable {
     let entry: CommandDescription
     /// What it asks the daemon, which answers these and no others.
     let requests: [any Request.Type]
-    /// It shows what the file or the daemon says, and needs no more of the configuration than where they are.
-    let onlyReads: Bool
     /// It has a step that root alone can do, such as reading a key of root's. Others run as the owner of the copy.
     let needsRoot: Bool
     let run: Run
@@ -34,13 +32,13 @@ extension Command {
         let entry = CommandDescription(
             name: name, aliases: aliases, summary: summary, operands: operands,
             options: options + (hasJSON ? [.json] : []) + [.help], language: language,
-            examples: Examples.of(name), withoutOperands: withoutOperands)
+            examples: Examples.of(name), withoutOperands: withoutOperands, onlyReads: onlyReads)
         self.init(
-            entry: entry, requests: requests, onlyReads: onlyReads, needsRoot: needsRoot,
+            entry: entry, requests: requests, needsRoot: needsRoot,
             run: .withContext { context, arguments throws(UserFacingError) in
                 do throws(UserFacingError) { return try run(context, arguments) } catch {
-                    let isVague = error.recoverySuggestion == ErrorCode.usage.recoverySuggestion
-                    guard isVague, let help = arguments.failure("").nextCommand else { throw error }
+                    guard error.recoverySuggestion == ErrorCode.usage.recoverySuggestion else { throw error }
+                    let help = arguments.help(in: .prsnlctl)
                     throw error.with(suggestion: "See \(help).", next: help)
                 }
             })
@@ -52,7 +50,7 @@ extension Command {
     ) {
         let entry = CommandDescription(
             name: name, summary: summary, options: options + [.json, .help], examples: Examples.of(name))
-        self.init(entry: entry, requests: requests, onlyReads: false, needsRoot: true, run: .early(run))
+        self.init(entry: entry, requests: requests, needsRoot: true, run: .early(run))
     }
 
     /// All of them, in the order of `--help`.

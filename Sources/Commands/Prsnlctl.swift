@@ -38,7 +38,7 @@ package enum Prsnlctl {
             let command = Command.all.first { $0.entry == parsed.command }
             unit = try CommandContext.unit(parsed, environment)
             if case .early(let run)? = command?.run { return try run(parsed, environment) }
-            var found = try CommandContext(parsed, environment, onlyReads: command?.onlyReads ?? false)
+            var found = try CommandContext(parsed, environment, onlyReads: command?.entry.onlyReads ?? false)
             context = found
             unit = found.unit
             guard case .withContext(let run)? = command?.run else {

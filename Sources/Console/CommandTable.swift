@@ -15,11 +15,15 @@ package struct CommandDescription: Sendable, Equatable {
     /// Whole commands, and what they do.
     package let examples: [Term]
 
+    /// It shows what the file or the daemon says, and needs no more of the configuration than where they are.
+    package let onlyReads: Bool
+
     package typealias Term = (form: String, meaning: String)
 
     package init(
         name: String, aliases: [String] = [], summary: String, operands: CommandOperands = .none,
-        options: [CommandOption], language: [Term] = [], examples: [Term] = [], withoutOperands: String? = nil
+        options: [CommandOption], language: [Term] = [], examples: [Term] = [], withoutOperands: String? = nil,
+        onlyReads: Bool = false
     ) {
         self.name = name
         self.aliases = aliases
@@ -27,6 +31,7 @@ package struct CommandDescription: Sendable, Equatable {
         self.summary = summary
         self.operands = operands
         self.options = options
+        self.onlyReads = onlyReads
     }
 
     package static func == (left: CommandDescription, right: CommandDescription) -> Bool { left.name == right.name }

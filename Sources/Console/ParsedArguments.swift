@@ -172,12 +172,18 @@ package struct ParsedArguments: Sendable, Equatable {
         Self.failure(table, command, reason)
     }
 
+    /// The command line that prints the help of the command.
+    package func help(in table: CommandTable) -> NextCommand { Self.help(table, command) }
+
+    private static func help(_ table: CommandTable, _ command: CommandDescription?) -> NextCommand {
+        NextCommand(line: [table.program, command?.name, "--help"].compactMap(\.self).joined(separator: " "))
+    }
+
     private static func failure(
         _ table: CommandTable, _ command: CommandDescription?, _ reason: String, explanation: String? = nil,
         nearest: String? = nil
     ) -> UserFacingError {
-        let help = NextCommand(
-            line: [table.program, command?.name, "--help"].compactMap(\.self).joined(separator: " "))
+        let help = help(table, command)
         return UserFacingError(
             .usage, reason + (explanation ?? nearest.map { "; did you mean \($0)?" } ?? "."),
             recoverySuggestion: "See \(help).", nextCommand: help)

@@ -28,6 +28,13 @@ import Testing
         #expect(documented == CommandTable.prsnlctl.commands.map { "### prsnlctl \($0.name)" })
     }
 
+    @Test func cliNamesTheCommandsThatOnlyRead() throws {
+        let text = try RepositoryFile.text("docs/cli.md").replacing("\n", with: " ")
+        let names = CommandTable.prsnlctl.commands.filter(\.onlyReads).map { "`\($0.name)`" }
+        let listed = "Those that only read (\(names.joined(separator: ", ")))"
+        #expect(text.contains(listed), "\(listed)")
+    }
+
     /// `Coverage`, `Replayer+Sending`, `Connection.bound`: by the parts that begin with a capital letter.
     @Test(arguments: ["architecture", "design"])
     func whatAPageNamesIsInTheCode(page: String) async throws {

@@ -147,16 +147,11 @@ import Testing
 
     /// Without what would wait for a server, or for a person.
     private static func commands(_ scene: ExportScene, _ id: String) -> [[String]] {
-        [
-            ["status"], ["metrics"], ["history"], ["queue", "--all"], ["queue"], ["queue", "show", "1"], ["errors"],
-            ["net"], ["list"], ["list", "--deleted"], ["tags"], ["search", "Item"], ["search", "--", "-zzz"],
-            ["related", id],
-            ["show", id], ["show", id, "--earlier", "1"], ["changes"], ["changes", "--since", "0"],
-            ["changes", "--since", "7d"],
-            ["changes", "--cursor", "place"], ["changes", "--match", "Item"], ["changes", "--reread"], ["account"],
-            ["whoami"],
-            ["doctor"], ["export", scene.folder], ["export", "--format", "jsonl", "-"], ["mcp"], ["verify"], ["ping"],
-            ["sync"],
+        readingCommands(item: id, folder: scene.folder) + [
+            ["queue", "--all"], ["list", "--deleted"], ["search", "--", "-zzz"], ["show", id, "--earlier", "1"],
+            ["changes", "--since", "0"], ["changes", "--since", "7d"], ["changes", "--cursor", "place"],
+            ["changes", "--match", "Item"], ["changes", "--reread"], ["account"], ["whoami"], ["doctor"],
+            ["export", "--format", "jsonl", "-"], ["mcp"], ["verify"], ["sync"],
             ["retry-queue"], ["queue", "drop", "1"], ["undo"], ["note", "another"],
             ["capture", "https://example.org/2"],
             ["edit", id, "--title", "z"], ["tag", id, "+a"], ["restore", id], ["delete", id, "--yes"],
