@@ -124,7 +124,7 @@ extension ExportReport: Report {
         }
         if kept > 0 {
             sentences.append(
-                "\(Formatting.count(kept, "file")) of items that were not found \(kept == 1 ? "stays" : "stay"): the copy or its search index is not complete, so they may come back."
+                "\(Formatting.count(kept, "file")) of items that were not found \(Count.verb("stays", kept)): the copy or its search index is not complete, so they may come back."
             )
         }
         if busy > 0 {

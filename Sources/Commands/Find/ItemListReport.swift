@@ -81,15 +81,14 @@ package struct ItemListReport: Sendable, Encodable {
             "\"\($0)\" finds \($1.map { Formatting.count($0, "item") } ?? "many more items")."
         }
         if missingTexts > 0 {
-            let (are, their) = missingTexts == 1 ? ("is", "its") : ("are", "their")
+            let their = missingTexts == 1 ? "its" : "their"
             let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "More than "
             remarks.append(
-                "\(more)\(Formatting.count(missingTexts, "text")) \(are) not here yet, so \(their) words cannot be found."
+                "\(more)\(Count.text(missingTexts, "text", "is")) not here yet, so \(their) words cannot be found."
             )
         }
         if notIndexed > 0 {
-            let items =
-                "\(Formatting.count(notIndexed, "new or changed item")) \(notIndexed == 1 ? "is" : "are") not in the search index yet"
+            let items = "\(Count.text(notIndexed, "new or changed item", "is")) not in the search index yet"
             // The status says nothing of what takes a moment.
             remarks.append(
                 notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")

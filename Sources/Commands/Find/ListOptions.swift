@@ -45,7 +45,7 @@ enum ListOptions {
             let none: Advice = "No item has the \(kind.rawValue) \"\(name)\"."
             if !near.isEmpty { return "\(none) Did you mean \(near.joined(separator: " or "))?" }
             return kind == .tag || known.isEmpty
-                ? none : "\(none) There \(known.count == 1 ? "is" : "are") \(known.prefix(10).joined(separator: ", "))."
+                ? none : "\(none) There \(Count.verb("is", known.count)) \(known.prefix(10).joined(separator: ", "))."
         }
         return nil
     }

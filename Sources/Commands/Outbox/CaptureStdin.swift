@@ -91,8 +91,7 @@ struct CaptureStdin: ~Copyable {
         _ error: UserFacingError, before line: Int, unknownTo last: Int? = nil
     ) -> UserFacingError {
         batch.display.end()
-        let accepted = batch.report.accepted
-        let lines = "\(accepted) \(accepted == 1 ? "line is" : "lines are") on disk, \(batch.report.refused) refused"
+        let lines = "\(Count.text(batch.report.accepted, "line", "is")) on disk, \(batch.report.refused) refused"
         if let last {
             return error.with(
                 consequence:

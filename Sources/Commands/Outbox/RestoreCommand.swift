@@ -11,18 +11,18 @@ enum RestoreCommand {
         ], asks: WriteFlow.requests + [DropRequest.self]
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
-        var deleted: [ShownItem] = []
         let isOfGone = arguments.has("--gone")
         guard isOfGone == arguments.operands.isEmpty else {
             throw arguments.failure(isOfGone ? "--gone takes no ID" : "ID or --gone is missing")
         }
-        for id in isOfGone ? try reader.goneItems().map(\.itemID) : try NamedItems.ids(arguments) {
-            let item: ShownItem
-            do throws(UserFacingError) { item = try reader.deletedItem(id) } catch {
-                throw error.with(consequence: "Nothing was restored.")
+        var deleted: [ShownItem] = []
+        var seen: Set<ByteText> = []
+        do throws(UserFacingError) {
+            for id in isOfGone ? try reader.goneItems().map(\.itemID) : try NamedItems.ids(arguments) {
+                let item = try reader.deletedItem(id)
+                if seen.insert(ByteText(item.item.id)).inserted { deleted.append(item) }
             }
-            if !deleted.contains(where: { ByteText($0.item.id) == ByteText(item.item.id) }) { deleted.append(item) }
-        }
+        } catch { throw error.code == .usage ? error : error.with(consequence: "Nothing was restored.") }
         if deleted.isEmpty { context.say("nothing is gone that was delivered from here") }
         let waiting = deleted.filter { $0.deletion?.at == nil }
         if !waiting.isEmpty { try takeBack(waiting, context, isAll: waiting.count == deleted.count) }
@@ -83,8 +83,7 @@ enum RestoreCommand {
             guard let deletion = item.deletion, deletion.state != .queued || deletion.maybeApplied else { continue }
             throw UserFacingError(
                 .entryNotChangeable,
-                "The deletion #\(deletion.entry ?? 0) of \(item.item.id) "
-                    + (deletion.state == .sending ? "is being sent." : "may have reached the server."),
+                "The deletion #\(deletion.entry ?? 0) of \(item.item.id) may have reached the server.",
                 consequence: "Nothing was restored.", recoverySuggestion: "Restore the item when that is over.",
                 nextCommand: NextCommand(["prsnlctl", "restore", item.item.id]))
         }
@@ -103,7 +102,7 @@ enum RestoreCommand {
         if isAll, let report { try context.write(report) }
         let ids = OutboxWords.list(items.map { OutboxWords.shortID($0.item.id) })
         let those = items.count == 1 ? "its deletion was" : "their deletions were"
-        context.say("\(ids) \(items.count == 1 ? "stays" : "stay"): \(those) not sent yet")
+        context.say("\(ids) \(Count.verb("stays", items.count)): \(those) not sent yet")
     }
 
     private static func again(

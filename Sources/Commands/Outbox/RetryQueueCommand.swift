@@ -65,7 +65,7 @@ extension RetryOutcome: OutboxOutcome {
                 : sending.text(style)
             lines.append(isTried ? "Nothing to change: what is due \(next)." : "Nothing to do.")
         } else {
-            let verb = isPlan ? "would be" : touched == 1 ? "is" : "are"
+            let verb = isPlan ? "would be" : Count.verb("is", touched)
             let numbers = OutboxWords.numbers(touchedEntries, of: touched, most: 50)
             lines.append("\(Formatting.count(touched, "write")) \(verb) due now: \(numbers).")
             if !isPlan, sending != .inTurn { lines.append("\(touched == 1 ? "It" : "They") \(sending.text(style)).") }
@@ -75,7 +75,7 @@ extension RetryOutcome: OutboxOutcome {
             let entries = skipped.filter { $0.reason == reason }.map(\.entry)
             let numbers = entries.isEmpty ? "" : ": \(OutboxWords.numbers(entries, of: count))"
             lines.append(
-                "\(Formatting.count(count)) \(count == 1 ? "is" : "are") \(style.text(Self.words(reason)))\(numbers).")
+                "\(Formatting.count(count)) \(Count.verb("is", count)) \(style.text(Self.words(reason)))\(numbers).")
         }
         return answer.paragraphs(lines.map(style.safe), style)
     }

@@ -54,4 +54,14 @@ package enum Count {
     package static func text(_ number: Int, _ noun: String) -> String {
         "\(text(number)) \(noun)\(number == 1 ? "" : "s")"
     }
+
+    /// `1 item waits`, `2 items wait`, `3 items are`
+    package static func text(_ number: Int, _ noun: String, _ verb: String) -> String {
+        "\(text(number, noun)) \(Self.verb(verb, number))"
+    }
+
+    /// - Parameter verb: as of one: `waits`, `is`.
+    package static func verb(_ verb: String, _ number: Int) -> String {
+        number == 1 ? verb : ["is": "are", "was": "were", "has": "have"][verb] ?? String(verb.dropLast())
+    }
 }

@@ -269,7 +269,7 @@ extension PullMemory {
         if held > 0 {
             return UserFacingError(
                 .deletionsHeld,
-                "\(Count.text(held, "item")) \(held == 1 ? "is" : "are") missing on the server, more than is believed at once.",
+                "\(Count.text(held, "item", "is")) missing on the server, more than is believed at once.",
                 consequence: "The copy still has them.")
         }
         do {
