@@ -31,17 +31,12 @@ struct CopyCheck: Check, Equatable {
 
     /// A check is what its facts complain of, or else one line that all is well.
     private static func facts(_ status: StatusReport) -> [DoctorReport.Finding] {
-        var checks: [(check: StatusFact.Check, said: [Statement])] = []
-        for fact in StatusFact.all {
-            guard let check = fact.check else { continue }
-            let said = fact.say(status).filter { $0.level != nil }
-            if let place = checks.firstIndex(where: { $0.check.name == check.name }) {
-                checks[place].said += said
-            } else {
-                checks.append((check, said))
-            }
-        }
-        return checks.flatMap { check, said in
+        let facts = StatusFact.all.filter { $0.check != nil }
+        let names = facts.compactMap { $0.check?.name }
+        return facts.enumerated().flatMap { place, fact -> [DoctorReport.Finding] in
+            guard let check = fact.check, names.firstIndex(of: check.name) == place else { return [] }
+            let said = facts.filter { $0.check?.name == check.name }.flatMap { $0.say(status) }
+                .filter { $0.level != nil }
             func finding(_ level: DoctorReport.Level, _ found: String, _ by: Statement? = nil) -> DoctorReport.Finding {
                 .init(
                     group: check.group, check: check.name, level: level, found: found, advice: by?.cure,
@@ -50,7 +45,7 @@ struct CopyCheck: Check, Equatable {
             let complaints = said.filter { $0.level == .warning || $0.level == .failed }
             if !complaints.isEmpty { return complaints.map { finding($0.level ?? .ok, $0.found, $0) } }
             let level = said.contains { $0.level == .notChecked } ? DoctorReport.Level.notChecked : .ok
-            let words = said.isEmpty ? check.calm(status) : said.map(\.found).joined(separator: "; ")
+            let words = said.isEmpty ? fact.calm(status) : said.map(\.found).joined(separator: "; ")
             return words.map { [finding(level, $0)] } ?? []
         }
     }
@@ -85,7 +80,8 @@ struct CopyCheck: Check, Equatable {
         } else if status.daemon?.connectivity.state != .online {
             return notChecked("account", (name.map { "the copy is \($0)'s; " } ?? "") + whoamiReason)
         }
-        return ok("account", "the server takes the credentials" + (name.map { " as \($0)'s" } ?? "; it names no accounts"))
+        return ok(
+            "account", "the server takes the credentials" + (name.map { " as \($0)'s" } ?? "; it names no accounts"))
     }
 }
 

@@ -60,7 +60,8 @@ struct CredentialsCheck: Check, Equatable {
             ? warning(
                 check, "\(text), for another \(Formatting.duration(left))", advice, next: "sudo prsnlctl login")
             : failed(
-                check, "\(text) has expired (\(Formatting.time(expires)))", "Log in again.", next: "sudo prsnlctl login")
+                check, "\(text) has expired (\(Formatting.time(expires)))", "Log in again.", next: "sudo prsnlctl login"
+            )
     }
 }
 

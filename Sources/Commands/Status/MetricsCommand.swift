@@ -43,9 +43,11 @@ enum Metrics {
     static func text(_ report: StatusReport, readers: (behind: Int64?, setAside: Int) = (nil, 0)) -> String {
         let ofReaders = [
             Metric("readers_behind_changes", "How far the last of the readers is behind.") { _ in
-                readers.behind.map(Int.init)
+                [("", readers.behind.map { Double($0) })]
             },
-            Metric("changes_set_aside", "Changes that a reader's command has refused.") { _ in readers.setAside },
+            Metric("changes_set_aside", "Changes that a reader's command has refused.") { _ in
+                [("", Double(readers.setAside))]
+            },
         ]
         return (StatusFact.all.flatMap(\.metrics) + ofReaders).map { $0.text(report) }.joined()
     }

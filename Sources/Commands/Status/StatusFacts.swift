@@ -8,137 +8,122 @@ package struct StatusFact {
     /// Of its row; empty for one that has none.
     package let label: String
     /// Whose finding it is in `doctor`. Facts of one check are judged together.
-    package let check: Check?
-    package let metrics: [Metric]
+    package let check: (group: Statement.Group, name: String)?
+    /// What `doctor` says if there is nothing to say.
+    package let calm: (StatusReport) -> String?
     package let say: (StatusReport) -> [Statement]
+    package var metrics: [Metric] = []
 
-    init(
-        label: String, check: Check? = nil, metrics: [Metric] = [],
-        @Listing<Statement> say: @escaping (StatusReport) -> [Statement] = { _ in [Statement]() }
+    private init(
+        _ label: String, _ group: Statement.Group = .copy, _ check: String? = nil,
+        calm: @escaping (StatusReport) -> String? = { _ in nil },
+        @Listing<Statement> _ say: @escaping (StatusReport) -> [Statement]
     ) {
-        (self.label, self.check, self.metrics, self.say) = (label, check, metrics, say)
+        (self.label, self.check, self.calm, self.say) = (label, check.map { (group, $0) }, calm, say)
     }
 
-    package struct Check {
-        package var group: Statement.Group = .copy
-        package let name: String
-        /// What `doctor` says if there is nothing to say.
-        package var calm: (StatusReport) -> String? = { _ in nil }
+    private func metric(_ name: String, _ help: String, _ value: @escaping (StatusReport) -> Int?) -> StatusFact {
+        adding(Metric(name, help) { [("", value($0).map { Double($0) })] })
+    }
+
+    /// A timestamp, and no age.
+    private func metric(
+        _ name: String, _ help: String, at time: @escaping (StatusReport) -> Timestamp?
+    ) -> StatusFact {
+        adding(
+            Metric(name + "_timestamp_seconds", help) { [("", time($0).map { Double($0.microseconds) / 1e6 })] })
+    }
+
+    private func metric(
+        _ name: String, _ help: String, by label: String, _ values: @escaping (StatusReport) -> [(String, Int)]
+    ) -> StatusFact {
+        adding(Metric(name, help, by: label) { values($0).map { ($0.0, Double($0.1)) } })
+    }
+
+    private func adding(_ metrics: Metric...) -> StatusFact {
+        var fact = self
+        fact.metrics += metrics
+        return fact
     }
 
     /// In the order of the rows.
-    package static var all: [StatusFact] {
-        [
-            StatusFact(
-                label: "Daemon",
-                metrics: [
-                    Metric("build_info", "The version, as a label.", by: "version") {
-                        [($0.daemon?.version ?? ProductVersion.current, 1)]
-                    }, Metric("up", "Whether the daemon answered.") { $0.daemon == nil ? 0 : 1 },
-                ], say: { $0.daemonSays }),
-            StatusFact(label: "Server", check: Check(group: .server, name: "dialect"), say: { $0.serverSays }),
-            StatusFact(
-                label: "Connection",
-                check: Check(group: .machine, name: "netlink") {
-                    $0.daemon?.network?.listening == "netlink" ? "the kernel tells of changes of the network" : nil
+    @Listing<StatusFact> package static var all: [StatusFact] {
+        StatusFact("Daemon") { $0.daemonSays }
+            .metric("up", "Whether the daemon answered.") { $0.daemon == nil ? 0 : 1 }
+            .metric("build_info", "The version, as a label.", by: "version") {
+                [($0.daemon?.version ?? ProductVersion.current, 1)]
+            }
+        StatusFact("Server", .server, "dialect") { $0.serverSays }
+        StatusFact("Connection", .machine, "netlink", calm: \.hearsOfTheNetwork) { $0.connectionSays }
+            .metric("connectivity", "1 for the state of the connection.", by: "state") { report in
+                [Connectivity.State.online, .offline, .unreachable, .portal, .unauthorized].map {
+                    ($0.rawValue, report.daemon?.connectivity.state == $0 ? 1 : 0)
+                }
+            }
+        StatusFact("Account") { "\($0.accountText)" }
+        StatusFact("Copy", .copy, "items") { $0.copySays }
+            .metric("complete", "Whether nothing of the timeline is known to be missing.") { $0.copy.complete ? 1 : 0 }
+        StatusFact("New items") { "\($0.asOf($0.copy.newAsOf))" }
+            .metric("new_items_as_of", "All items created by then are in the copy.", at: \.copy.newAsOf)
+        StatusFact("Edits") { $0.editsSay }
+            .metric("edits_as_of", "All edits and deletions up to then are in the copy.", at: \.copy.editsAsOf)
+            .metric("next_sweep", "When all edits and deletions are read next.", at: \.daemon?.nextSweepAt)
+        StatusFact("Texts", .copy, "texts") { $0.textsSay }
+            .metric("texts_as_of", "All texts are those of then.", at: \.copy.texts?.asOf)
+            .metric("texts_missing", "Texts that are not here yet; 5000 stands for so many or more.") {
+                $0.copy.texts?.missing ?? 0
+            }
+        StatusFact("Search") { $0.searchSays }
+            .metric("search_not_indexed", "Items that cannot be found yet.") { $0.copy.search?.notIndexed ?? 0 }
+        StatusFact("Verified") { $0.verifiedSays }
+            .metric("verify", "The last comparison with the server.", at: \.copy.verified?.at)
+            .metric("verify_differences", "What it has found.") { $0.copy.verified?.differences }
+        StatusFact("Items", .copy, "items") {
+            let deleted = $0.copy.deleted > 0 ? ", \(Formatting.count($0.copy.deleted)) deleted" : ""
+            Statement("\(Formatting.count($0.copy.live)) live\(deleted)", .ok)
+        }
+        .metric("items", "Items of the copy, by state.", by: "state") {
+            [
+                ("live", $0.copy.live), ("deleted", $0.copy.deleted), ("suspect", $0.copy.suspects),
+                ("rejected", $0.copy.rejected),
+            ]
+        }
+        StatusFact("Missing", .server, "dialect") { $0.missingSays }
+        StatusFact("Unsettled", .copy, "deletions") { $0.unsettledSays }
+            .metric("deletions_held", "Deletions that wait for a person.") { $0.copy.deletionsHeld }
+        StatusFact("Gone") { if let gone = $0.copy.gone { gone.says(now: $0.generatedAt) } }
+        StatusFact("Writes", .copy, "writes", calm: { $0.outbox.map { _ in "none waits" } }) { $0.writesSay }
+            .metric("oldest_write", "When the oldest waiting write was accepted.", at: \.outbox?.oldestWaiting)
+            .metric("writes", "Writes of the queue, by state.", by: "state") {
+                [
+                    ("waiting", $0.outbox?.waiting ?? 0), ("unknown", $0.outbox?.unknown ?? 0),
+                    ("parked", $0.outbox?.parked ?? 0), ("failing", $0.outbox?.failing?.count ?? 0),
+                ]
+            }
+        StatusFact("Pull") { if let pull = $0.pull { "\(pull.text)" } }
+        StatusFact("Problem", .server, "account") { $0.problemSays(ofFile: false) }
+            .metric("attention", "Reasons for a person to look.") { $0.attention.count }
+        StatusFact("Problem", .file, "database") { $0.problemSays(ofFile: true) }
+        StatusFact("Last error", .copy, "last_error") { $0.lastErrorSays }
+        StatusFact("File") {
+            "\($0.file.path)"
+            "\(Formatting.size($0.file.size))\($0.file.walSize > 0 ? " (log \(Formatting.size($0.file.walSize)))" : "")"
+        }
+        .metric("database_bytes", "The database.") { Int($0.file.size) }
+        .metric("wal_bytes", "Its write-ahead log.") { Int($0.file.walSize) }
+        StatusFact("") { _ in [Statement]() }
+            .adding(
+                .ofRequests("requests_total", "Requests since the daemon began.", grouped: true) {
+                    Double($0.requests)
                 },
-                metrics: [
-                    Metric("connectivity", "1 for the state of the connection.") { report in
-                        [Connectivity.State.online, .offline, .unreachable, .portal, .unauthorized].map {
-                            ($0.rawValue, report.daemon?.connectivity.state == $0 ? 1 : 0)
-                        }
-                    }
-                ], say: { $0.connectionSays }),
-            StatusFact(label: "Account", say: { "\($0.accountText)" }),
-            StatusFact(
-                label: "Copy", check: Check(name: "items"),
-                metrics: [
-                    Metric("complete", "Whether nothing of the timeline is known to be missing.") {
-                        $0.copy.complete ? 1 : 0
-                    }
-                ], say: { $0.copySays }),
-            StatusFact(
-                label: "New items",
-                metrics: [Metric("new_items_as_of", "All items created by then are in the copy.", at: \.copy.newAsOf)],
-                say: { "\($0.asOf($0.copy.newAsOf))" }),
-            StatusFact(
-                label: "Edits",
-                metrics: [
-                    Metric("edits_as_of", "All edits and deletions up to then are in the copy.", at: \.copy.editsAsOf),
-                    Metric("next_sweep", "When all edits and deletions are read next.", at: \.daemon?.nextSweepAt),
-                ], say: { $0.editsSay }),
-            StatusFact(
-                label: "Texts", check: Check(name: "texts"),
-                metrics: [
-                    Metric("texts_as_of", "All texts are those of then.", at: \.copy.texts?.asOf),
-                    Metric("texts_missing", "Texts that are not here yet; 5000 stands for so many or more.") {
-                        $0.copy.texts?.missing ?? 0
-                    },
-                ], say: { $0.textsSay }),
-            StatusFact(
-                label: "Search",
-                metrics: [
-                    Metric("search_not_indexed", "Items that cannot be found yet.") { $0.copy.search?.notIndexed ?? 0 }
-                ], say: { $0.searchSays }),
-            StatusFact(
-                label: "Verified",
-                metrics: [
-                    Metric("verify", "The last comparison with the server.", at: \.copy.verified?.at),
-                    Metric("verify_differences", "What it has found.") { $0.copy.verified?.differences },
-                ], say: { $0.verifiedSays }),
-            StatusFact(
-                label: "Items", check: Check(name: "items"),
-                metrics: [
-                    Metric("items", "Items of the copy, by state.") {
-                        [
-                            ("live", $0.copy.live), ("deleted", $0.copy.deleted), ("suspect", $0.copy.suspects),
-                            ("rejected", $0.copy.rejected),
-                        ]
-                    }
-                ],
-                say: {
-                    let deleted = $0.copy.deleted > 0 ? ", \(Formatting.count($0.copy.deleted)) deleted" : ""
-                    Statement("\(Formatting.count($0.copy.live)) live\(deleted)", .ok)
-                }),
-            StatusFact(label: "Missing", check: Check(group: .server, name: "dialect"), say: { $0.missingSays }),
-            StatusFact(
-                label: "Unsettled", check: Check(name: "deletions"),
-                metrics: [Metric("deletions_held", "Deletions that wait for a person.") { $0.copy.deletionsHeld }],
-                say: { $0.unsettledSays }),
-            StatusFact(label: "Gone", say: { if let gone = $0.copy.gone { gone.says(now: $0.generatedAt) } }),
-            StatusFact(
-                label: "Writes", check: Check(name: "writes", calm: { $0.outbox.map { _ in "none waits" } }),
-                metrics: [
-                    Metric("writes", "Writes of the queue, by state.") {
-                        [
-                            ("waiting", $0.outbox?.waiting ?? 0), ("unknown", $0.outbox?.unknown ?? 0),
-                            ("parked", $0.outbox?.parked ?? 0), ("failing", $0.outbox?.failing?.count ?? 0),
-                        ]
-                    },
-                    Metric("oldest_write", "When the oldest waiting write was accepted.", at: \.outbox?.oldestWaiting),
-                ], say: { $0.writesSay }),
-            StatusFact(label: "Pull", say: { if let pull = $0.pull { "\(pull.text)" } }),
-            StatusFact(
-                label: "Problem", check: Check(group: .server, name: "account"),
-                metrics: [Metric("attention", "Reasons for a person to look.") { $0.attention.count }],
-                say: { $0.problemSays(ofFile: false) }),
-            StatusFact(
-                label: "Problem", check: Check(group: .file, name: "database"),
-                say: { $0.problemSays(ofFile: true) }),
-            StatusFact(label: "Last error", check: Check(name: "last_error"), say: { $0.lastErrorSays }),
-            StatusFact(
-                label: "File",
-                metrics: [
-                    Metric("database_bytes", "The database.") { Int($0.file.size) },
-                    Metric("wal_bytes", "Its write-ahead log.") { Int($0.file.walSize) },
-                ],
-                say: {
-                    let log = $0.file.walSize > 0 ? " (log \(Formatting.size($0.file.walSize)))" : ""
-                    "\($0.file.path)"
-                    "\(Formatting.size($0.file.size))\(log)"
-                }),
-            StatusFact(label: "", metrics: Metric.ofRequests),
-        ]
+                .ofRequests("request_failures_total", "Calls that ended without the requested answer.", grouped: true) {
+                    Double($0.failures)
+                },
+                .ofRequests("request_seconds_total", "How long the requests took together.") {
+                    $0.meanDuration * Double($0.requests) / 1_000
+                },
+                .ofRequests("received_bytes_total", "Bytes that came from the server.") { Double($0.bytesReceived) },
+                .ofRequests("sent_bytes_total", "Bytes that went to the server.") { Double($0.bytesSent) })
     }
 }
 
@@ -234,6 +219,10 @@ extension StatusReport {
         } else {
             Statement("known after the first pull", .notChecked)
         }
+    }
+
+    fileprivate var hearsOfTheNetwork: String? {
+        daemon?.network?.listening == "netlink" ? "the kernel tells of changes of the network" : nil
     }
 
     @Listing<Statement> fileprivate var connectionSays: [Statement] {
