@@ -28,7 +28,7 @@ package enum JSONOutput {
     ) throws -> Value {
         let decoder = JSONDecoder()
         decoder.userInfo[.isOwn] = isOwn
-        decoder.keyDecodingStrategy = .custom { JSONKeys.Key(JSONKeys.camel($0.last?.stringValue ?? "")) }
+        decoder.keyDecodingStrategy = .custom { NamedKey(JSONKeys.camel($0.last?.stringValue ?? "")) }
         return try decoder.decode(type, from: Data(isOwn ? bytes : ForeignNumbers.clamped(bytes)))
     }
 
@@ -36,7 +36,7 @@ package enum JSONOutput {
         let encoder = JSONEncoder()
         encoder.userInfo[.unit] = unit
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
-        encoder.keyEncodingStrategy = .custom { JSONKeys.Key(JSONKeys.snake($0.last?.stringValue ?? "")) }
+        encoder.keyEncodingStrategy = .custom { NamedKey(JSONKeys.snake($0.last?.stringValue ?? "")) }
         if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
@@ -108,22 +108,5 @@ package enum JSONKeys {
     private static func capitalized(_ word: Substring) -> String {
         if word == "id" || word == "url" { return word.uppercased() }
         return word.prefix(1).uppercased() + word.dropFirst()
-    }
-
-    package struct Key: CodingKey {
-        package let stringValue: String
-        package let intValue: Int?
-
-        init(_ name: String) {
-            stringValue = name
-            intValue = nil
-        }
-
-        package init(stringValue: String) { self.init(stringValue) }
-
-        package init(intValue: Int) {
-            stringValue = "\(intValue)"
-            self.intValue = intValue
-        }
     }
 }

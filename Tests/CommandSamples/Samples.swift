@@ -65,8 +65,8 @@ package enum Samples {
             .init(from: .earliest, to: time("2025-06-01T00:00:24.000025Z")),
         ]
         summary.copy.possiblyMoreAt = [time("2025-08-01T00:00:00.000001Z")]
-        summary.copy.rejected = 2
-        summary.copy.suspects = 1
+        summary.copy["rejected"] = 2
+        summary.copy["suspects"] = 1
         summary.copy.editsAsOf = nil
         return summary
     }

@@ -166,7 +166,7 @@ import Testing
     @Test func whereDeletionsAreNotSeenIsSaid() {
         var summary = Samples.complete
         summary.copy.possiblyMoreAt = Samples.withGaps.copy.possiblyMoreAt
-        summary.copy.rejected = 2
+        summary.copy["rejected"] = 2
         #expect(
             Samples.report(summary).text(TextStyle()).contains(
                 """
@@ -208,6 +208,32 @@ import Testing
                 Unsettled    1 item gone from the server's list, deletion not yet proven
 
                 """))
+    }
+
+    /// An entry of the table is all that a new number of the file needs.
+    @Test(arguments: CopyCount.all)
+    func aNumberOfTheFileIsShownEverywhereByItsEntry(count: CopyCount) throws {
+        var summary = Samples.complete
+        summary.copy[count.name] = 7
+        let report = Samples.report(summary)
+        #expect(report.text(TextStyle()).contains("\(count.label) "))
+        #expect(StatusFact.all.flatMap { $0.say(report) }.contains { $0.found == "7 \(count.noun)s \(count.text)" })
+        let line = try JSONOutput.line(report)
+        #expect(String(decoding: line, as: UTF8.self).contains("\"\(count.name)\":7"))
+        let read = try JSONOutput.decode(StatusReport.self, from: line, isOwn: true)
+        #expect(read.copy[count.name] == 7)
+        let findings = CopyCheck(status: report).findings.filter { $0.level == .warning && $0.check == count.check }
+        #expect(findings.count == (count.check == nil ? 0 : 1))
+        #expect(Metrics.text(report).split(separator: "\n").contains { $0.hasPrefix("prsnld_") && $0.hasSuffix(" 7") })
+    }
+
+    /// A daemon of an earlier version does not say it.
+    @Test func aNumberThatTheDaemonDoesNotKnowIsNull() throws {
+        var report = Samples.report(Samples.complete)
+        report.copy.counts["suspects"] = nil
+        let line = try JSONOutput.line(report)
+        #expect(String(decoding: line, as: UTF8.self).contains("\"suspects\":null"))
+        #expect(try JSONOutput.decode(StatusReport.self, from: line, isOwn: true) == report)
     }
 
     @Test func ofManyGapsSomeAreListed() {

@@ -36,7 +36,7 @@ import Testing
         fixture.server.delete(gone.id, cached: true)
         #expect(try await fixture.pull(full: true).deleted == 0)
         #expect(try fixture.copy().count == 400)
-        #expect(try StoreReader(path: fixture.path).summary().copy.suspects == 1)
+        #expect(try StoreReader(path: fixture.path).summary().copy["suspects"] == 1)
         fixture.server.clearCache()
         fixture.time.advance(by: .seconds(20 * 60))
         #expect(try await fixture.pull().deleted == 0, "not asked again yet")
@@ -58,7 +58,7 @@ import Testing
         fixture.server.show(hidden.id)
         #expect(try await fixture.pull(full: true).isComplete)
         try fixture.expectExact()
-        #expect(try StoreReader(path: fixture.path).summary().copy.suspects == 0)
+        #expect(try StoreReader(path: fixture.path).summary().copy["suspects"] == 0)
     }
 
     @Test func newItemsAreFoundByTheHeadAlone() async throws {

@@ -82,7 +82,7 @@ import Testing
         // Found again while the same cache may still answer, it is not found twice.
         for _ in 0..<3 {
             #expect(try await fixture.sync(SyncRequest(full: true)).deleted == 0)
-            #expect(try StoreReader(path: fixture.path).summary().copy.suspects == 1)
+            #expect(try StoreReader(path: fixture.path).summary().copy["suspects"] == 1)
             fixture.time.advance(by: .seconds(60))
         }
         fixture.server.clearCache()

@@ -80,7 +80,7 @@ import Testing
             let lie = fixture.server.script(.lie(.emptyEnd), on: .timeline, times: 1, skip: skip)
             #expect(try await fixture.pull(full: true).isComplete)
             lie.remove()
-            #expect(try StoreReader(path: fixture.path).summary().copy.suspects == 0)
+            #expect(try StoreReader(path: fixture.path).summary().copy["suspects"] == 0)
             try fixture.expectExact()
         }
         #expect(fixture.server.requests(.item).isEmpty)
@@ -95,7 +95,7 @@ import Testing
         let lie = fixture.server.script(.lie(.emptyEnd), on: .timeline, times: .max)
         #expect(try await fixture.pull(full: true).problem?.code == .pageContradictory)
         #expect(try fixture.query("SELECT new_as_of || edits_as_of FROM sync_state") == before)
-        #expect(try StoreReader(path: fixture.path).summary().copy.suspects == 0)
+        #expect(try StoreReader(path: fixture.path).summary().copy["suspects"] == 0)
         lie.remove()
         #expect(try await fixture.pull(full: true).isComplete)
         // One that the server really emptied is believed.

@@ -85,7 +85,7 @@ private struct MCPServer: Sendable {
 
         init(from decoder: any Decoder) throws {
             values = try Arguments(from: decoder)
-            names = try decoder.container(keyedBy: JSONKeys.Key.self).allKeys.map(\.stringValue)
+            names = try decoder.container(keyedBy: NamedKey.self).allKeys.map(\.stringValue)
         }
     }
 

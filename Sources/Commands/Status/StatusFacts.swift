@@ -22,6 +22,17 @@ package struct StatusFact {
         (self.label, self.check, self.calm, self.say) = (label, check.map { (group, $0) }, calm, say)
     }
 
+    private init(_ count: CopyCount) {
+        self.init(count.label, .copy, count.check) { report in
+            if report.copy[count.name] > 0 {
+                Statement(
+                    "\(Formatting.count(report.copy[count.name], count.noun)) \(count.text)",
+                    count.check.map { _ in .warning }, cure: count.cure)
+            }
+        }
+        if let help = count.help { self = metric(count.name, help) { $0.copy.counts[count.name] } }
+    }
+
     private func metric(_ name: String, _ help: String, _ value: @escaping (StatusReport) -> Int?) -> StatusFact {
         adding(Metric(name, help) { [("", value($0).map { Double($0) })] })
     }
@@ -84,13 +95,14 @@ package struct StatusFact {
         }
         .metric("items", "Items of the copy, by state.", by: "state") {
             [
-                ("live", $0.copy.live), ("deleted", $0.copy.deleted), ("suspect", $0.copy.suspects),
-                ("rejected", $0.copy.rejected),
+                ("live", $0.copy.live), ("deleted", $0.copy.deleted), ("suspect", $0.copy["suspects"]),
+                ("rejected", $0.copy["rejected"]),
             ]
         }
         StatusFact("Missing", .server, "dialect") { $0.missingSays }
         StatusFact("Unsettled", .copy, "deletions") { $0.unsettledSays }
             .metric("deletions_held", "Deletions that wait for a person.") { $0.copy.deletionsHeld }
+        for count in CopyCount.all { StatusFact(count) }
         StatusFact("Gone") { if let gone = $0.copy.gone { gone.says(now: $0.generatedAt) } }
         StatusFact("Writes", .copy, "writes", calm: { $0.outbox.map { _ in "none waits" } }) { $0.writesSay }
             .metric("oldest_write", "When the oldest waiting write was accepted.", at: \.outbox?.oldestWaiting)
@@ -274,7 +286,7 @@ extension StatusReport {
         let collisions = Formatting.count(copy.possiblyMoreAt.count, "timestamp collision")
         let places = [
             copy.possiblyMoreAt.isEmpty ? nil : "at \(collisions)",
-            copy.rejected > 0 ? "around items that could not be read" : nil,
+            copy["rejected"] > 0 ? "around items that could not be read" : nil,
         ].compactMap(\.self)
         if copy.editsAsOf != nil, !places.isEmpty { "except for deletions \(places.joined(separator: " and "))" }
     }
@@ -367,23 +379,17 @@ extension StatusReport {
         }
         let gaps = copy.gaps.count - Self.listed
         if gaps > 0 { "and \(Formatting.count(gaps, "more gap"))" }
-        let cure: Advice = "The copy lacks these; docs/errors.md (crowded_instant, items_rejected)."
         let times = copy.possiblyMoreAt.prefix(Self.listed).map(\.description)
         let others = copy.possiblyMoreAt.count - times.count
         if !times.isEmpty {
             let last = others > 0 ? [Formatting.count(others, "other time")] : []
-            Statement("possibly more at \((times + last).joined(separator: ", "))", .warning, cure: cure)
-        }
-        if copy.rejected > 0 {
-            let items = Formatting.count(copy.rejected, "item")
-            Statement("\(items) that could not be read; see the table rejected_item", .warning, cure: cure)
+            Statement(
+                "possibly more at \((times + last).joined(separator: ", "))", .warning,
+                cure: "The copy lacks these; docs/errors.md (crowded_instant).")
         }
     }
 
     @Listing<Statement> fileprivate var unsettledSays: [Statement] {
-        if copy.suspects > 0 {
-            "\(Formatting.count(copy.suspects, "item")) gone from the server's list, deletion not yet proven"
-        }
         if copy.deletionsHeld > 0 {
             let held = "\(Formatting.count(copy.deletionsHeld, "deletion")) held back"
             Statement(

@@ -6,7 +6,12 @@ extension StatusReport: Report {
     package func text(_ style: TextStyle) -> String {
         var rows: [TextLayout.Field] = []
         for fact in StatusFact.all where !fact.label.isEmpty {
-            rows.append((fact.label, fact.say(self).compactMap { $0.paragraph(style) }))
+            let said = fact.say(self).compactMap { $0.paragraph(style) }
+            if let row = rows.firstIndex(where: { $0.label == fact.label }) {
+                rows[row].paragraphs += said
+            } else {
+                rows.append((fact.label, said))
+            }
         }
         return TextLayout.wrap(sentence, width: style.width).map { $0 + "\n" }.joined() + "\n" + fields(rows, style)
     }

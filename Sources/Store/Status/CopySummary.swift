@@ -20,7 +20,42 @@ package struct CopySummary: Sendable, Equatable {
         }
     }
 
+    /// In JSON, the numbers of `CopyCount.all` stand among the other members.
+    @dynamicMemberLookup
     package struct Copy: Sendable, Equatable, Codable {
+        package var members = Members()
+        /// By name; without those that a daemon of an earlier version does not know.
+        package var counts = Dictionary(uniqueKeysWithValues: CopyCount.all.map { ($0.name, 0) })
+
+        package init() {}
+
+        package init(from decoder: any Decoder) throws {
+            members = try Members(from: decoder)
+            let numbers = try decoder.container(keyedBy: NamedKey.self)
+            for name in CopyCount.all.map(\.name) {
+                counts[name] = try numbers.decodeIfPresent(Int.self, forKey: NamedKey(name))
+            }
+        }
+
+        package func encode(to encoder: any Encoder) throws {
+            try members.encode(to: encoder)
+            var numbers = encoder.container(keyedBy: NamedKey.self)
+            for name in CopyCount.all.map(\.name) { try numbers.encode(counts[name], forKey: NamedKey(name)) }
+        }
+
+        package subscript<Value>(dynamicMember path: WritableKeyPath<Members, Value>) -> Value {
+            get { members[keyPath: path] }
+            set { members[keyPath: path] = newValue }
+        }
+
+        /// One of `CopyCount.all`.
+        package subscript(name: String) -> Int {
+            get { counts[name] ?? 0 }
+            set { counts[name] = newValue }
+        }
+    }
+
+    package struct Members: Sendable, Equatable, Codable {
         /// Nothing is known to be missing.
         package var complete = false
         /// New items are complete as of this time (T1): the last head read that reached what was already here.
@@ -30,9 +65,6 @@ package struct CopySummary: Sendable, Equatable {
         @Nullable package var editsAsOf: Timestamp? = nil
         package var live = 0
         package var deleted = 0
-        package var rejected = 0
-        /// Items that the server's list lacks and that are not yet proven to be deleted.
-        package var suspects = 0
         /// More deletions at once than are believed: waiting for `sync --accept-deletions`.
         package var deletionsHeld = 0
         package var gaps: [Gap] = []
@@ -145,9 +177,8 @@ extension CopySummary {
         let coverage = try Store.readCoverage(connection)
         copy.gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
         copy.possiblyMoreAt = try TimestampCollision.all(connection)
-        copy.rejected = Int(try connection.integer("SELECT count(*) FROM rejected_item"))
-        copy.suspects = Int(try connection.integer("SELECT count(*) FROM item WHERE missing_since IS NOT NULL"))
-        copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy.rejected == 0
+        for count in CopyCount.all { copy[count.name] = Int(try connection.integer(count.query)) }
+        copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy["rejected"] == 0
         if !reader.lacks("item_body") { copy.texts = try Texts(connection, self) }
         if !reader.lacks("search_state.folding") { copy.search = try SearchState(connection) }
         if let epoch = try connection.text("SELECT epoch FROM change_state") {
