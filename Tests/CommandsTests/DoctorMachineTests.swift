@@ -173,7 +173,8 @@ import Testing
     @Test func aStrangerIsToldHowToJoin() {
         var facts = MachineCheck()
         #expect(levels(facts, "caller") == [.ok])
-        facts.refusal = UserFacingError(.databaseUnreadable, "This user may not look.", nextCommand: "sudo prsnlctl doctor")
+        facts.refusal = UserFacingError(
+            .databaseUnreadable, "This user may not look.", nextCommand: "sudo prsnlctl doctor")
         #expect(levels(facts, "caller") == [.warning])
         #expect(facts.findings.last?.nextCommand == "sudo prsnlctl doctor")
     }

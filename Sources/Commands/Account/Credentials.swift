@@ -147,7 +147,8 @@ struct CredentialFile: Sendable, Equatable {
     /// The login beside a database, and what is in it; `nil` where there is none.
     ///
     /// - Parameter server: that it should be for.
-    static func login(_ database: String, for server: ServerURL? = nil) -> (file: CredentialFile, login: StoredLogin?)? {
+    static func login(_ database: String, for server: ServerURL? = nil) -> (file: CredentialFile, login: StoredLogin?)?
+    {
         let stored = LoginFile(database: database)
         var file = CredentialFile(report: CredentialsReport(kind: .notReadable, path: stored.path))
         guard !file.look(stored.path) else { return (file, nil) }
