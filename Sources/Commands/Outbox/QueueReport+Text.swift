@@ -43,8 +43,10 @@ extension QueueReport: Report {
             parts.insert(reason, at: 0)
         }
         guard !parts.isEmpty else { return nil }
-        let text = style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
-        return "#\(entry.entry) \(text.hasPrefix("waits ") ? "" : "waits: ")" + text
+        // What it waits for is a sentence of its own.
+        let isWhole = parts.count == 1 && (entry.behind != nil || entry.awaitsItem)
+        return "#\(entry.entry) \(isWhole ? "" : "waits: ")"
+            + style.safe(parts.map(\.withoutFullStop).joined(separator: "; "))
     }
 
     /// `Nothing is sent: offline since … (3 h ago). No route to …`; the line that a stopped daemon gets is on stderr.

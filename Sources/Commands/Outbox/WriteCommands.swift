@@ -116,7 +116,7 @@ enum EditCommand {
                 text throws(UserFacingError) in
                 let edit = try EditedItem(text, of: original).edit(of: original)
                 let now = EditedItem(try StoreReader(path: context.paths.database).item(item.id).item)
-                // Nobody has seen what would be overwritten.
+                // The person has not seen what would be overwritten.
                 if edit.title != nil && now.title != original.title
                     || edit.summary != nil && now.summary != original.summary
                 {
