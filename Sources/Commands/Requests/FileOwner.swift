@@ -14,7 +14,7 @@ enum FileOwner {
     /// - Throws: `database_unreadable` where the kernel refuses.
     static func giveUpRoot(_ paths: ClientPaths) throws(UserFacingError) {
         let owner: FolderOwner
-        // Whoever opens the file says what is wrong with its path.
+        // What is wrong with the path is reported when the file is opened.
         do throws(UserFacingError) { owner = try FolderOwner(paths.database) } catch { return }
         var socket = stat()
         guard lstat(paths.controlSocket, &socket) != 0 || owner.isUser(socket.st_uid) else { return }

@@ -1,7 +1,7 @@
 import Glibc
 import PRSNLCore
 
-/// A file of a person's that is read and replaced as a whole: whoever reads it finds what it was, or what it is.
+/// A user's file that is read as a whole and replaced atomically.
 enum WholeFile {
     /// - Parameter isKept: it is on the disk before another one is gone.
     /// - Returns: why it could not be done. Then it is what it was.
@@ -22,16 +22,16 @@ enum WholeFile {
     }
 
     /// - Returns: `nil` where there is none.
-    /// - Throws: `disk_error`; `write_invalid` for what is no text, or too long.
+    /// - Throws: `disk_error`; `write_invalid` if it is not UTF-8, or too long.
     static func text(of path: String, atMost limit: Int = CaptureLine.longest) throws(UserFacingError) -> String? {
-        // Nobody may ever write into a pipe.
+        // A FIFO without a writer would block indefinitely.
         let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         if file < 0, errno == ENOENT { return nil }
         guard file >= 0 else { throw failure(path, String(cString: strerror(errno))) }
         defer { close(file) }
         var information = stat()
         guard fstat(file, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
-            throw failure(path, "it is no file")
+            throw failure(path, "it is not a regular file")
         }
         return try TextInput.all(of: file, path, atMost: limit)
     }
