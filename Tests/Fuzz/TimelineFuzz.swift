@@ -66,17 +66,18 @@ extension FuzzTarget {
     }
 
     private static func json(_ item: TimelineItem) -> String {
-        let texts = [
-            ("id", item.id), ("createdAt", item.createdAt.description), ("updatedAt", item.updatedAt?.description),
-            ("type", item.type), ("title", item.title), ("url", item.url), ("summary", item.summary),
-            ("content", item.content), ("platform", item.platform), ("category", item.category),
-            ("thumbnailUrl", item.thumbnailURL), ("filePath", item.filePath), ("status", item.status),
-            ("permalink", item.permalink),
-        ]
-        var members = texts.compactMap { name, text in text.map { "\"\(name)\":\(JSONText.string($0))" } }
-        if let duration = item.duration { members.append("\"duration\":\(duration)") }
-        if let tags = item.tags { members.append("\"tags\":\(tags)") }
-        if let extra = item.extra { members.append(String(extra.dropFirst().dropLast())) }
+        // Each property, so that a new one is among them.
+        let members = Mirror(reflecting: item).children.compactMap { property -> String? in
+            guard let name = property.label?.replacing("URL", with: "Url") else { return nil }
+            return switch (name, property.value) {
+            case ("extra", let extra as String): String(extra.dropFirst().dropLast())
+            case ("tags", let tags as String): "\"tags\":\(tags)"
+            case (_, let text as String): "\"\(name)\":\(JSONText.string(text))"
+            case (_, let time as Timestamp): "\"\(name)\":\"\(time)\""
+            case (_, let number as Double): "\"\(name)\":\(number)"
+            default: nil
+            }
+        }
         return "{\(members.joined(separator: ","))}"
     }
 }

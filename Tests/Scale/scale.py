@@ -21,8 +21,6 @@ import servers
 from servers import tour
 
 SCRIPTS = os.path.join(tour.ROOT, "docs", "scale")
-TIMELINE = ["id", "created_at", "updated_at", "type", "title", "url", "summary", "tags", "platform", "category", "thumbnail_url",
-            "duration", "file_path", "status", "permalink", "extra", "pending"]
 # A longer value is in a change as its size and hash.
 LONGEST_VALUE = 16 << 10
 TITLES = ["a\0b", "\0", "x" * 16_384, "é" * 8_193, "y" * 40_000, "controls \x01\x1f\x7f\u2028 \"\\ {}%s%%",
@@ -184,14 +182,15 @@ class Account:
 
     def compare(self):
         """The two views, row by row and in their order."""
-        names = ", ".join(TIMELINE)
+        columns = [row[0] for row in self.setting.query("SELECT name FROM pragma_table_info('timeline') WHERE name != 'content'")]
+        names = ", ".join(columns)
         here = self.setting.query(f"SELECT {names} FROM timeline")
         there = self.run.postgres.query(f"SELECT {names} FROM prsnl_timeline WHERE account = %s", self.name)
         if [row[0] for row in here] != [row[0] for row in there]:
             self.problems.append(f"{self.name}: {len(here)} items here and {len(there)} in PostgreSQL, or in another order")
         rows = {row[0]: row for row in there}
         for row in here:
-            for name, expected, found in zip(TIMELINE, row, rows.get(row[0], row)):
+            for name, expected, found in zip(columns, row, rows.get(row[0], row)):
                 if not is_same(expected, found):
                     self.problems.append(
                         f"{self.name}: {row[0]}: {name} is {expected!r:.200} here and {found!r:.200} in PostgreSQL")

@@ -18,9 +18,6 @@ from reader import Copy
 from world import tour
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py")
-# Columns of `timeline` that changes carry.
-NAMES = ["created_at", "updated_at", "type", "title", "url", "summary", "tags", "platform", "category", "thumbnail_url",
-         "duration", "file_path", "status", "permalink", "extra", "pending"]
 TEXT_SIZES = """SELECT item_id, length(CAST(coalesce(content, '') AS BLOB))
     + length(CAST(coalesce(transcription, '') AS BLOB)) AS bytes FROM item_text"""
 
@@ -264,7 +261,7 @@ class Followers:
         shown = {row["id"]: row for row in copy.rows("SELECT * FROM timeline")}
         for id in shown.keys() | picture.items.keys():
             here, folded = shown.get(id), picture.items.get(id)
-            if here is None or folded is None or any(here[name] != folded.get(name) for name in NAMES):
+            if here is None or folded is None or any(here[name] != folded.get(name) for name in here.keys() - {"id", "content"}):
                 self.find("feed", id, f"the timeline has {here}, and the changes make {folded}")
         sizes = {row["item_id"]: row["bytes"] for row in copy.rows(TEXT_SIZES)}
         for id, text in picture.texts.items():

@@ -19,7 +19,6 @@ import psycopg2.extras
 
 NAMES = ["created_at", "updated_at", "type", "title", "url", "summary", "tags", "platform", "category", "thumbnail_url",
          "duration", "file_path", "status", "permalink", "extra", "pending"]
-COLUMNS = ", ".join(["account", "id", *NAMES])
 # Text as it is in the copy, compared by its bytes: so nothing that a server says can be refused. Cast where you need to.
 SCHEMA = f"""
 CREATE TABLE prsnl_place (account text PRIMARY KEY, epoch text NOT NULL, seq bigint NOT NULL, at text);
@@ -28,8 +27,8 @@ CREATE TABLE prsnl_item (
     {", ".join(name + (' double precision' if name == "duration" else ' text COLLATE "C"') for name in NAMES)},
     PRIMARY KEY (account, id));
 CREATE INDEX prsnl_item_created_at ON prsnl_item (account, created_at, id);
-CREATE VIEW prsnl_timeline AS SELECT {COLUMNS} FROM prsnl_item ORDER BY account, created_at DESC, id DESC;
 """
+VIEW = """CREATE OR REPLACE VIEW prsnl_timeline AS SELECT {} FROM prsnl_item ORDER BY account, created_at DESC, id DESC"""
 LONGEST_WAIT = 60
 
 
@@ -71,11 +70,27 @@ def fit(value):
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
+def learn(cursor, changes):
+    """Makes columns for what a later prsnld says of an item."""
+    for name in sorted({name for change in changes for name in change["new"] or {}} - {*NAMES, "id"}):
+        cursor.execute(f'ALTER TABLE prsnl_item ADD COLUMN IF NOT EXISTS {name} text COLLATE "C"')
+        make_view(cursor)
+
+
+def make_view(cursor):
+    """Of the columns that there are, in their order: the reader of another account may have made some."""
+    cursor.execute("SELECT * FROM prsnl_item LIMIT 0")
+    NAMES[:] = [column.name for column in cursor.description if column.name not in ("account", "id")]
+    cursor.execute(VIEW.format(", ".join(["account", "id", *NAMES])))
+
+
 def insert(cursor, account, changes):
+    learn(cursor, changes)
     if changes:
         rows = [[account, each["item_id"], *(fit(each["new"].get(name)) for name in NAMES)] for each in changes]
         psycopg2.extras.execute_values(
-            cursor, f"INSERT INTO prsnl_item ({COLUMNS}) VALUES %s ON CONFLICT DO NOTHING", rows, page_size=len(rows))
+            cursor, f"INSERT INTO prsnl_item ({', '.join(['account', 'id', *NAMES])}) VALUES %s ON CONFLICT DO NOTHING", rows,
+            page_size=len(rows))
 
 
 def apply(cursor, account, change):
@@ -84,7 +99,9 @@ def apply(cursor, account, change):
         raise Reread("the first pull has ended")
     elif kind in ("added", "restored"):
         insert(cursor, account, [change])
-    elif kind == "edited" and (names := [name for name in NAMES if name in change["new"]]):
+    elif kind == "edited":
+        learn(cursor, [change])
+        names = list(change["new"])
         values = [fit(change["new"][name]) for name in names]
         sets = ", ".join(f"{name} = %s" for name in names)
         cursor.execute(f"UPDATE prsnl_item SET {sets} WHERE account = %s AND id = %s", (*values, *key))
@@ -163,6 +180,7 @@ def connect(dsn, account):
         cursor.execute("SELECT to_regclass('prsnl_place')")
         if cursor.fetchone()[0] is None:
             cursor.execute(SCHEMA)
+        make_view(cursor)
     return db
 
 

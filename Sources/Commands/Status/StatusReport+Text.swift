@@ -32,12 +32,10 @@ extension StatusReport: Report {
         if outbox.waiting > 0 {
             let isHeld = daemon?.connectivity.state == .online && outbox.problem != nil
             let reason = isHeld ? "and nothing is sent at the moment" : daemon?.connectivity.state.words.waitsFor
-            let verb = outbox.waiting == 1 ? "waits" : "wait"
-            parts.append("\(Formatting.count(outbox.waiting, "write")) \(verb) \(reason ?? "for the daemon")")
+            parts.append("\(Count.text(outbox.waiting, "write", "waits")) \(reason ?? "for the daemon")")
         }
         if outbox.parked > 0 {
-            let verb = outbox.parked == 1 ? "needs" : "need"
-            parts.append("\(Formatting.count(outbox.parked, "write")) \(verb) your decision")
+            parts.append("\(Count.text(outbox.parked, "write", "needs")) your decision")
         }
         return parts.isEmpty ? nil : parts.joined(separator: ", and ")
     }
@@ -87,15 +85,13 @@ extension StatusReport: Report {
             }
         }
         if copy.deletionsHeld > 0 {
-            return
-                "\(Formatting.count(copy.deletionsHeld, "deletion")) \(copy.deletionsHeld == 1 ? "needs" : "need") your decision"
+            return "\(Count.text(copy.deletionsHeld, "deletion", "needs")) your decision"
         }
         return attention.contains(.problem) ? daemon.problem.map { SafeText.harmless($0.message.withoutFullStop) } : nil
     }
 
     private var missingTexts: String? {
         guard let texts = copy.texts, texts.enabled != false, texts.asOf == nil, texts.missing > 0 else { return nil }
-        return
-            "\(texts.present == nil ? "More than " : "")\(Formatting.count(texts.missing, "text")) \(texts.missing == 1 ? "is" : "are") not here yet"
+        return "\(texts.present == nil ? "More than " : "")\(Count.text(texts.missing, "text", "is")) not here yet"
     }
 }
