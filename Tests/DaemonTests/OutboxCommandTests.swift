@@ -544,7 +544,8 @@ import Testing
 
     @Test func aDaemonThatStartsWhileCommandsWriteWaitsForThemAndTheyForIt() async throws {
         let fixture = try await fixture()
-        let lines = (1...2_000).map { "https://example.com/\($0)\n" }
+        // Long ones, so that they are several groups.
+        let lines = (1...2_000).map { "https://example.com/\($0)?\(String(repeating: "x", count: 1_000))\n" }
         let many = try fixture.startControl(["capture", "--stdin"], input: lines.joined())
         // Some of the lines have been written, and more are to come.
         try await eventually("the first group") { try StoreReader(path: fixture.database).summary().outbox.waiting > 0 }
@@ -574,7 +575,7 @@ import Testing
         #expect(fixture.server.captures.count == 5)
     }
 
-    /// The file stays open from one group to the next, but not while there is nothing to write.
+    /// The file is open only while lines are written.
     @Test func whoTypesLinesKeepsNoDaemonFromStarting() async throws {
         let fixture = try await fixture()
         let pipe = fixture.folder.file("lines")

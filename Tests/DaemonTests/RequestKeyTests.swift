@@ -34,19 +34,19 @@ import Testing
         let scene = try await WriteScene()
         let daemon = try await scene.fixture.startReady(environment: crash(point, 2))
         scene.server.refuseConnections()
-        let refused = [10, 700, 1_100]
-        let lines = (1...1_200).map { line in
+        let refused = [10, 4_700, 8_100]
+        let lines = (1...8_200).map { line in
             refused.contains(line) ? #"{"note": "of no type", "type": "auto"}"# : #"{"note": "the same"}"#
         }
         let ended = try await scene.fixture.control(
             "capture", "--stdin", "--json", input: lines.joined(separator: "\n"))
         #expect(try await daemon.waitForExit() == .signal(SIGKILL))
         let report = try scene.fixture.decode(BatchReport.self, ended)
-        #expect(report.lines == 1_200 && report.accepted == 1_197 && report.refused == 3, "\(ended.stderr)")
+        #expect(report.lines == 8_200 && report.accepted == 8_197 && report.refused == 3, "\(ended.stderr)")
         #expect(report.refusals.map(\.line) == refused)
         for line in refused { #expect(ended.stderr.contains("line \(line): "), "\(ended.stderr)") }
-        #expect(report.firstEntry == 1 && report.lastEntry == 1_197)
-        #expect(try StoreReader(path: scene.fixture.database).summary().outbox.waiting == 1_197)
+        #expect(report.firstEntry == 1 && report.lastEntry == 8_197)
+        #expect(try StoreReader(path: scene.fixture.database).summary().outbox.waiting == 8_197)
     }
 
     @Test func whatCannotBeFoundOutIsSaidToBeUnknown() async throws {

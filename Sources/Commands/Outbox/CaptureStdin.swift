@@ -12,14 +12,14 @@ struct CaptureStdin: ~Copyable {
     private var group: [(draft: WriteDraft, line: Int)] = []
     private var groupSize = 0
 
-    private static let linesPerGroup = 500
+    private static let linesPerGroup = 4_000
     /// Bytes, as long as it is more than one line.
     private static let bytesPerGroup = 256 << 10
-    /// Milliseconds after which a group is written, and the file closed, although more may come: a person may be typing.
+    /// Milliseconds after which a group is written although more may come: a person may be typing.
     private static let pause: Int32 = 200
 
     static func run(_ context: CommandContext, _ wait: WaitOption?) throws(UserFacingError) -> ExitCode {
-        var capture = CaptureStdin(Batch(RequestClient(context, keepsFile: true)))
+        var capture = CaptureStdin(Batch(RequestClient(context)))
         if isatty(STDIN_FILENO) == 1, context.isText { context.say("a URL per line; Ctrl-D ends") }
         try capture.readAll()
         capture.batch.report.lines = capture.linesRead
@@ -32,13 +32,10 @@ struct CaptureStdin: ~Copyable {
     }
 
     private mutating func readAll() throws(UserFacingError) {
-        defer { batch.outbox.closeFile() }
         while true {
             switch try nextItem() {
             case .end: return try flush()
-            case .pause:
-                try flush()
-                batch.outbox.closeFile()
+            case .pause: try flush()
             case .interrupted:
                 // Lines that were read and not yet written are left where they came from.
                 let next = group.first?.line ?? linesRead + 1
@@ -64,7 +61,7 @@ struct CaptureStdin: ~Copyable {
 
     private mutating func nextItem() throws(UserFacingError) -> LineReader.Item {
         do throws(LineReader.Failure) {
-            return try reader.next(pauseAfter: group.isEmpty && !batch.outbox.hasFileOpen ? nil : Self.pause)
+            return try reader.next(pauseAfter: group.isEmpty ? nil : Self.pause)
         } catch {
             try flush()
             throw stopped(TextInput.failure(error.code), before: linesRead + 1)

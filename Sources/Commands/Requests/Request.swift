@@ -64,8 +64,6 @@ package struct RequestContext: Sendable {
 
     let host: Host
     let refused: String
-    /// Where prsnlctl leaves the file open for its next request.
-    var kept: KeptStore?
 
     var daemon: RunningDaemon? { if case .daemon(let daemon, _) = host { daemon } else { nil } }
     var engine: EngineState? { daemon?.parts.engine.state }
@@ -105,27 +103,17 @@ package struct RequestContext: Sendable {
         switch host {
         case .daemon(let daemon, _): return try await body(daemon.parts.store)
         case .command(let context, _):
-            if let kept, let store = kept.store { return try await use(store, isChange, body) }
             try FileOwner.become(ownerOf: database, consequence: refused)
             let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
-            kept?.keep(store)
-            return try await use(store, isChange, body)
-        }
-    }
-
-    /// Uses the file that this process has open, and closes it where it is not kept.
-    private func use<Value: Sendable>(
-        _ store: Store, _ isChange: Bool, _ body: (Store) async throws(UserFacingError) -> Value
-    ) async throws(UserFacingError) -> Value {
-        do throws(UserFacingError) {
-            let value = try await body(store)
-            if isChange { await Self.index(store) }
-            if kept == nil { await store.close() }
-            return value
-        } catch {
-            kept?.forget()
-            await store.close()
-            throw error
+            do throws(UserFacingError) {
+                let value = try await body(store)
+                if isChange { await Self.index(store) }
+                await store.close()
+                return value
+            } catch {
+                await store.close()
+                throw error
+            }
         }
     }
 
@@ -155,41 +143,6 @@ package struct RequestContext: Sendable {
 
     /// When what is queued now will be sent.
     var sending: Sending { engine.map(Sending.init) ?? .whenDaemonRuns }
-}
-
-/// A file that prsnlctl leaves open between requests, under the daemon's lock: to open it takes longer than to write some
-/// hundred lines.
-final class KeptStore: Sendable {
-    private let open = Mutex<(store: Store, since: ContinuousClock.Instant)?>(nil)
-    /// A daemon that starts waits for the lock for ten seconds, and so does another prsnlctl.
-    private static let longest: Duration = .seconds(1)
-    /// Longer than those who wait let pass before they try again (`RequestClient.pause`).
-    private static let turn: UInt32 = 120_000  // microseconds
-
-    var store: Store? { open.withLock { $0?.store } }
-
-    func keep(_ store: Store) { open.withLock { $0 = (store, .now) } }
-
-    func forget() { open.withLock { $0 = nil } }
-
-    /// From the main thread, which waits for it.
-    func close() {
-        guard let store else { return }
-        forget()
-        let isClosed = ThreadWakeup()
-        Task.detached(executorPreference: TaskLoop.start()) {
-            await store.close()
-            isClosed.signal()
-        }
-        isClosed.wait()
-    }
-
-    /// Between two requests: lets go of a file that was kept for long, so that another process has its turn.
-    func giveTurn() {
-        guard open.withLock({ $0.map { $0.since.duration(to: .now) > Self.longest } }) == true else { return }
-        close()
-        usleep(Self.turn)
-    }
 }
 
 // MARK: In the daemon

@@ -16,8 +16,6 @@ struct RequestClient: ~Copyable {
     private var connection: ControlClient?
     private var lastUse = ContinuousClock.now
     private var saidThatItIsStopped = false
-    /// Only for many requests that follow each other.
-    private let kept: KeptStore?
     /// Whether the last request reached a daemon that did not answer. It may have been carried out.
     private(set) var isUnanswered = false
 
@@ -30,14 +28,7 @@ struct RequestClient: ~Copyable {
     private static let writePatience: Duration = .seconds(30)
     private static let pause: UInt32 = 100_000  // microseconds
 
-    /// - Parameter keepsFile: A file that is opened because no daemon runs stays open until `closeFile`.
-    init(_ context: CommandContext, keepsFile: Bool = false) {
-        self.context = context
-        kept = keepsFile ? KeptStore() : nil
-    }
-
-    var hasFileOpen: Bool { kept?.store != nil }
-    func closeFile() { kept?.close() }
+    init(_ context: CommandContext) { self.context = context }
 
     /// - Parameters:
     ///   - limit: for an answer, where that is shorter than the request's own patience.
@@ -49,7 +40,6 @@ struct RequestClient: ~Copyable {
         update: (Asked.Update) throws(UserFacingError) -> Void = { _ in }
     ) throws(UserFacingError) -> Asked.Answer {
         let end = ContinuousClock.now + Self.startTime
-        kept?.giveTurn()
         while true {
             let noDaemon: UserFacingError
             do throws(UserFacingError) {
@@ -130,8 +120,7 @@ struct RequestClient: ~Copyable {
         _ request: Asked, _ noDaemon: UserFacingError
     ) throws(UserFacingError) -> Asked.Answer {
         if noDaemon.code == .daemonBusy { context.say("the daemon is not responding; showing data from the file") }
-        let here = RequestContext(
-            host: .command(context, noDaemon: noDaemon), refused: Asked.refused, kept: kept)
+        let here = RequestContext(host: .command(context, noDaemon: noDaemon), refused: Asked.refused)
         let answer = try blocking { () async throws(UserFacingError) in try await request.answer(here) }
         guard let answer else { throw noDaemon }
         if let remark = request.remark(answer, path: context.paths.database), !saidThatItIsStopped {
