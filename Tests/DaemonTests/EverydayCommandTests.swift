@@ -153,8 +153,8 @@ import Testing
         let explained = try await ChildProcess.run(program, ["errors", "no_server"])
         #expect(explained.exit == .status(0), "\(explained)")
         #expect(
-            explained.stdout.contains("No server address is configured") && explained.stdout.contains("Typical causes"))
-        #expect(!explained.stdout.contains("bad_server_url") && !explained.stdout.contains("###"))
+            explained.stdout.contains("No server address is configured") && explained.stdout.contains("What to do"))
+        #expect(!explained.stdout.contains("bad_server_url") && !explained.stdout.contains("**"))
     }
 
     @Test func coloursAreGivenByWord() async throws {

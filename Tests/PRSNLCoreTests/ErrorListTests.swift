@@ -4,36 +4,31 @@ import Testing
 
 /// docs/errors.md and the code say the same.
 struct ErrorListTests {
-    /// One code's section.
-    private struct Section {
+    /// One code's entry: what it means, perhaps its causes, and at last what to do.
+    private struct Entry {
         var code: String
-        var lines: [String] = []
-
-        func value(_ label: String) -> String? {
-            lines.first { $0.hasPrefix("\(label): ") }.map { String($0.dropFirst(label.count + 2)) }
-        }
+        var lines: [Substring]
     }
 
-    private func sections() throws -> [Section] {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let text = try TestFile.text("/\(root)/docs/errors.md")
-        var sections: [Section] = []
+    private func entries() throws -> [Entry] {
+        var entries: [Entry] = []
         var isInside = false
-        for line in text.split(separator: "\n") {
-            if line.hasPrefix("### `") {
-                sections.append(Section(code: String(line.dropFirst(5).dropLast())))
+        for line in try RepositoryFile.text("docs/errors.md").split(separator: "\n") {
+            if line.hasPrefix("**`") {
+                let code = String(line.dropFirst(3).prefix { $0 != "`" })
+                entries.append(Entry(code: code, lines: [line.dropFirst(code.count + 8)]))
                 isInside = true
             } else if line.hasPrefix("#") {
                 isInside = false
             } else if isInside {
-                sections[sections.count - 1].lines.append(String(line))
+                entries[entries.count - 1].lines.append(line)
             }
         }
-        return sections
+        return entries
     }
 
     @Test func everyCodeIsDescribedInTheOrderOfTheCode() throws {
-        #expect(try sections().map(\.code) == ErrorCode.allCases.map(\.rawValue))
+        #expect(try entries().map(\.code) == ErrorCode.allCases.map(\.rawValue))
     }
 
     @Test func everyCodeHasAnEntryInTheTable() {
@@ -41,17 +36,19 @@ struct ErrorListTests {
     }
 
     @Test func everyDescriptionSaysWhatTheCodeSays() throws {
-        for section in try sections() {
-            let code = try #require(ErrorCode(rawValue: section.code), "\(section.code)")
-            // The usual heading is said once, at the top of the page.
-            let usual = ErrorTraits.Heading.other.rawValue
-            #expect(section.value("Heading") == (code.heading == usual ? nil : code.heading), "\(code)")
-            #expect(section.value("What to do") == code.recoverySuggestion.description, "\(code)")
-            #expect(section.value("Command") == code.nextCommand.map { "`\($0)`" }, "\(code)")
-            #expect(section.value("Typical causes")?.isEmpty == false, "\(code)")
-            let labels = ["Heading: ", "What to do: ", "Command: ", "Typical causes: "]
-            let meaning = section.lines.filter { line in !labels.contains { line.hasPrefix($0) } }
-            #expect(meaning.joined().count > 20, "\(code): what it means")
+        for entry in try entries() {
+            let code = try #require(ErrorCode(rawValue: entry.code), "\(entry.code)")
+            #expect(entry.lines.last == "What to do: \(code.recoverySuggestion)", "\(code)")
+            #expect(entry.lines[0].count > 20, "\(code): what it means")
+        }
+    }
+
+    @Test func thePageNamesTheCodesOfEachHeading() throws {
+        let page = try RepositoryFile.text("docs/errors.md")
+        for heading in [ErrorTraits.Heading.connection, .login, .slowDown] {
+            let codes = ErrorCode.allCases.filter { $0.heading == heading.rawValue }
+            let cell = codes.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+            #expect(page.contains("\n| \(heading.rawValue) | \(cell) |\n"), "\(heading)")
         }
     }
 }

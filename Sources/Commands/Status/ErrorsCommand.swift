@@ -35,26 +35,27 @@ package struct CodeReport: Report {
     package var error: UserFacingError
 
     package init(_ code: ErrorCode) {
-        error = UserFacingError(code, Self.section(of: code) ?? "docs/errors.md describes it.")
+        error = UserFacingError(code, Self.entry(of: code) ?? "docs/errors.md describes it.")
     }
 
     package func text(_ style: TextStyle) -> String {
-        // The section has the advice as well.
+        // The entry has the advice as well.
         let lines = error.message.split(separator: "\n").map { style.safe(String($0)) }
         let advice = lines.count > 1 ? [] : [style.text(error.recoverySuggestion)]
         return style.paint(error.codeName, .bold) + "\n" + paragraphs(lines + advice, style)
     }
 
     /// Of docs/errors.md, as it is installed with this very program: `/usr/bin/prsnlctl` and `/usr/share/doc/prsnld`.
-    private static func section(of code: ErrorCode) -> String? {
+    private static func entry(of code: ErrorCode) -> String? {
         let program = RealPath.of("/proc/self/exe")
         let page = Descriptors.folder(of: Descriptors.folder(of: program)) + "/share/doc/prsnld/docs/errors.md"
         do throws(UserFacingError) {
             guard let text = try WholeFile.text(of: page),
-                let start = text.firstRange(of: "\n### `\(code.rawValue)`\n\n")
+                let start = text.firstRange(of: "\n**`\(code.rawValue)`**: ")
             else { return nil }
             let rest = text[start.upperBound...]
-            return String(rest[..<(rest.firstRange(of: "\n#")?.lowerBound ?? rest.endIndex)])
+            let ends = ["\n**`", "\n#"].compactMap { rest.firstRange(of: $0)?.lowerBound }
+            return String(rest[..<(ends.min() ?? rest.endIndex)])
         } catch {
             // Then there is less to say.
             return nil

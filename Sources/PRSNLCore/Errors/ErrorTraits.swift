@@ -1,4 +1,4 @@
-/// What is true of an error code: the one table of it. A new code gets its entry here, and its section in docs/errors.md.
+/// What is true of an error code: the one table of it. A new code gets its entry here and in docs/errors.md.
 package struct ErrorTraits: Sendable {
     /// For people, by the API contract.
     package enum Heading: String, Sendable {

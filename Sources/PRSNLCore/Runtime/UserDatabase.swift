@@ -1,10 +1,10 @@
-package import Glibc
+import Glibc
 
 /// Names of users and groups, or `#1234` for one that has none. Reentrant, because the checks of `doctor` run side by side.
 package enum UserDatabase {
-    package static func user(_ id: uid_t) -> String { withUser(id) { String(cString: $0.pw_name) } ?? "#\(id)" }
+    package static func user(_ id: UInt32) -> String { withUser(id) { String(cString: $0.pw_name) } ?? "#\(id)" }
 
-    package static func group(_ id: gid_t) -> String {
+    package static func group(_ id: UInt32) -> String {
         var entry = Glibc.group()
         var found: UnsafeMutablePointer<group>?
         var buffer = [CChar](repeating: 0, count: 65_536)
