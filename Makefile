@@ -69,7 +69,7 @@ help:
 	@echo 'make mutants      the rules of the outbox, broken in turn: a test has to notice each'
 	@echo 'make test-user    as root: those whose result depends on the user, as one who may open 1,024 files'
 	@echo 'make check        what CI runs: format lint, build, tests, demo, recipes, scale, a minute of storm for each dialect, 240 kills'
-	@echo 'make lint         the format lint and the units; make format corrects the former, make lint-units is the latter'
+	@echo 'make lint         the format lint, the units and the words; make format corrects the first, lint-units and lint-words are the others'
 	@echo 'make test-server  SERVER=… API_KEY_FILE=…: read-only check of a real server'
 	@echo 'make bench        every figure of docs/benchmarks.md; ROWS=pull,idle for some; BENCH_SAVE=1 writes the page'
 	@echo 'make sanitize     the tests under the thread and address sanitizers; ONLY=thread for one'
@@ -136,12 +136,14 @@ mcp-client: setup-build setup-tour build
 test-server: setup-build setup-tour build
 	@BINARIES=$(RELEASE) SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" python3 Tests/Tour/test_server.py
 
-.PHONY: lint lint-units format
-lint: setup-build lint-units
+.PHONY: lint lint-units lint-words format
+lint: setup-build lint-units lint-words
 	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Tools Package.swift
 lint-units:
 	@$(SETUP) packages $(LINT_PACKAGES)
 	@.make/lint-units
+lint-words:
+	@.make/lint-words
 format: setup-build
 	$(SWIFT) format --in-place --recursive --parallel Sources Tests Tools Package.swift
 
