@@ -130,6 +130,7 @@ import Testing
         line.replacing(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/, with: "2026-11-22 10:00:00")
             .replacing(/\d+(\.\d+)? (ms|s|min|h|days) ago/, with: "2 s ago")
             .replacing(/pid \d+/, with: "pid 4242")
+            .replacing(/version \d+$/, with: "version 15")
             .replacing(/in \d+ (s|min)\b/, with: "in 4 min")
             .replacing(/for \d+ (ms|s|min)\b/, with: "for 2 s")
             .replacing(/\d+(\.\d+)? ms\b/, with: "2 ms")

@@ -45,7 +45,7 @@ import Testing
         let instants = try StoreReader(path: fixture.path).summary().copy.possiblyMoreAt
         #expect(instants.count == 1)
         let instant = try #require(instants.first)
-        let outside = fixture.truth().filter { !$0.contains("|\(instant)|") }
+        let outside = try fixture.truth().filter { !$0.contains("|\(instant)|") }
         #expect(try fixture.copy().filter { !$0.contains("|\(instant)|") } == outside, "all the others are exact")
         let reached = try fixture.copy().filter { $0.split(separator: "|")[1] == "\(instant)" }.count
         #expect(reached == (try await fixture.reachable(at: instant)))

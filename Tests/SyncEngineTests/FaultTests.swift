@@ -56,7 +56,7 @@ struct FaultCase: Sendable, CustomTestStringConvertible {
         #expect(result.problem?.code == fault.code)
         #expect(!result.isComplete)
         let copied = try fixture.copy()
-        #expect(Set(copied).isSubset(of: fixture.truth()), "only what the server said")
+        #expect(Set(copied).isSubset(of: try fixture.truth()), "only what the server said")
         #expect(try fixture.query("SELECT count(*) FROM item WHERE missing_since IS NOT NULL") == "0")
         #expect(try fixture.query("SELECT complete FROM sync_state") == "0")
         #expect(try StoreReader(path: fixture.path).summary().lastError?.code == fault.code.rawValue)

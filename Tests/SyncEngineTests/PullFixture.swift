@@ -134,43 +134,47 @@ final class PullFixture: Sendable {
     /// The copy's live items, a line each with every field.
     func copy() throws -> [String] {
         do {
-            let columns = ItemColumn.all.map(\.name).filter { $0 != "extra" }
-                .map { $0 == "duration" ? "CAST(duration AS INTEGER)" : $0 }
-            return try Connection(path: path, mode: .readOnly)
-                .prepare("SELECT \(columns.joined(separator: ", ")) FROM timeline")
-                .all { row in columns.indices.map { row.text(Int32($0)) ?? "-" }.joined(separator: "|") }.sorted()
+            return try lines("timeline", Connection(path: path, mode: .readOnly))
         } catch {
             throw error.userFacing(path: path)
         }
     }
 
+    private func lines(_ table: String, _ connection: Connection) throws(SQLiteFailure) -> [String] {
+        let columns = ItemColumn.all.map(\.name).filter { $0 != "extra" }
+            .map { $0 == "duration" ? "CAST(duration AS INTEGER)" : $0 }
+        return try connection.prepare("SELECT \(columns.joined(separator: ", ")) FROM \(table)")
+            .all { row in columns.indices.map { row.text(Int32($0)) ?? "-" }.joined(separator: "|") }.sorted()
+    }
+
     /// The server's own list in the same form.
-    func truth(owner: String? = DevAccount.owner.id) -> [String] {
+    func truth(owner: String? = DevAccount.owner.id) throws -> [String] {
         let dialect = server.configuration.dialect
-        return server.items(owner: dialect == .cursor ? owner : nil).map { item in
-            let created = dialect == .express ? item.createdAt.wholeMilliseconds : item.createdAt
-            let updated = dialect == .express ? item.updatedAt.wholeMilliseconds : item.updatedAt
-            let tags = Set(item.tags).sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
-            var fields: [String?] = [
-                item.id, created.description, updated.description, item.type, item.title, item.url, item.summary,
-                nil, "[" + tags.map(JSONText.string).joined(separator: ",") + "]",
-            ]
-            if dialect == .express {
-                fields[7] = item.content
-                fields += [nil, nil, nil, nil, nil, item.status, nil]
-            } else {
-                fields += [
-                    item.platform, item.category, item.thumbnailURL, item.duration.map(String.init), item.filePath,
-                    item.status, item.permalink,
-                ]
+        do {
+            let memory = try Schema.current.empty(at: Schema.current.version)
+            let names = ItemColumn.all.map(\.name)
+            let insert = try memory.prepare(
+                "INSERT INTO item (\(names.joined(separator: ", "))) VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))"
+            )
+            for item in server.items(owner: dialect == .cursor ? owner : nil) {
+                var expected = item.expected(in: dialect)
+                if dialect == .express {
+                    (expected.createdAt, expected.updatedAt) = (
+                        item.createdAt.wholeMilliseconds, item.updatedAt.wholeMilliseconds
+                    )
+                }
+                for column in ItemColumn.all { column.bind(expected, insert) }
+                try insert.run()
             }
-            return fields.map { $0 ?? "-" }.joined(separator: "|")
-        }.sorted()
+            return try lines("item", memory)
+        } catch {
+            throw error.userFacing(path: path)
+        }
     }
 
     func expectExact(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let copy = try copy()
-        let truth = truth()
+        let truth = try truth()
         #expect(copy.count == truth.count, sourceLocation: sourceLocation)
         let difference = zip(copy, truth).first { $0 != $1 }
         #expect(difference == nil, sourceLocation: sourceLocation)

@@ -34,6 +34,18 @@ package struct DevItem: Sendable, Equatable {
     /// `owner` are then used, to find its place.
     package var rawJSON: String?
 
+    /// Texts of an item in the dialects C and P, as they name them, and what a copy should have of them. The timeline, the journal
+    /// and `expected` follow: a new field is a line.
+    static let texts:
+        [(
+            name: StaticString, here: WritableKeyPath<DevItem, String?> & Sendable,
+            copied: WritableKeyPath<TimelineItem, String?> & Sendable
+        )] = [
+            ("platform", \.platform, \.platform), ("category", \.category, \.category),
+            ("thumbnail_url", \.thumbnailURL, \.thumbnailURL), ("file_path", \.filePath, \.filePath),
+            ("permalink", \.permalink, \.permalink),
+        ]
+
     /// A note's text while the server has not processed it: `content` is null until then.
     var hiddenContent: String?
 

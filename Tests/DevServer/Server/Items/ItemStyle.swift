@@ -34,17 +34,13 @@ extension DevItem {
         object.string("title", title, &bytes)
         object.string("url", url, &bytes)
         object.string("summary", summary, &bytes)
-        object.string("platform", platform, &bytes)
         object.string(style.dialect == .page || style.saysItemType ? "item_type" : "type", type, &bytes)
-        object.string("category", category, &bytes)
-        object.string("thumbnail_url", thumbnailURL, &bytes)
         object.number("duration", duration, &bytes)
-        object.string("file_path", filePath, &bytes)
         object.string("status", status, &bytes)
         object.time("createdAt", createdAt, .zulu, &bytes)
         if !style.lacksUpdatedAt { object.time("updatedAt", updatedAt, .zulu, &bytes) }
         object.strings("tags", rotatedTags(style), &bytes)
-        object.string("permalink", permalink, &bytes)
+        for text in Self.texts { object.string(text.name, self[keyPath: text.here], &bytes) }
     }
 
     private func appendExpressFields(to object: inout JSONObjectWriter, into bytes: inout [UInt8], style: ItemStyle) {
@@ -86,12 +82,8 @@ extension DevItem {
             let accessed = JSONText.string((accessedAt ?? createdAt).text(.milliseconds))
             expected.extra = #"{"accessCount":\#(accessCount),"accessedAt":\#(accessed),"attachments":[]}"#
         } else {
-            expected.platform = platform
-            expected.category = category
-            expected.thumbnailURL = thumbnailURL
             expected.duration = duration.map(Double.init)
-            expected.filePath = filePath
-            expected.permalink = permalink
+            for text in Self.texts { expected[keyPath: text.copied] = self[keyPath: text.here] }
         }
         return expected
     }

@@ -212,15 +212,11 @@ extension DevItem {
         object.string("metadata", metadata, &line)
         object.string("url", url, &line)
         object.string("summary", summary, &line)
-        object.string("platform", platform, &line)
         object.string("type", type, &line)
-        object.string("category", category, &line)
-        object.string("thumbnail_url", thumbnailURL, &line)
         object.number("duration", duration, &line)
-        object.string("file_path", filePath, &line)
         object.string("status", status, &line)
         object.strings("tags", tags, &line)
-        object.string("permalink", permalink, &line)
+        for text in Self.texts { object.string(text.name, self[keyPath: text.here], &line) }
         object.string("owner", owner, &line)
     }
 
@@ -241,11 +237,7 @@ extension DevItem {
         metadata = row["metadata"]?.string
         url = row["url"]?.string
         summary = row["summary"]?.string
-        platform = row["platform"]?.string
-        category = row["category"]?.string
-        thumbnailURL = row["thumbnail_url"]?.string
         duration = number("duration").map { Int($0) }
-        filePath = row["file_path"]?.string
-        permalink = row["permalink"]?.string
+        for text in Self.texts { self[keyPath: text.here] = row[text.name.description]?.string }
     }
 }
