@@ -42,6 +42,12 @@ TEST_PACKAGES := python3 python3-yaml sqlite3 openssl \
 ifeq ($(shell id -u),0)
 TEST_PACKAGES += iproute2 nftables systemd-container dbus libpam-systemd
 endif
+# With TARGETS, what these test targets ask for.
+ifneq ($(TARGETS),)
+ifeq ($(filter CommandsTests PackageTests ServiceTests,$(TARGETS)),)
+TEST_PACKAGES := $(filter python3 sqlite3 openssl iproute2 nftables,$(TEST_PACKAGES))
+endif
+endif
 # systemd: systemd-analyze, which needs no running systemd.
 LINT_PACKAGES := systemd
 # gcc: the clock of the daemon's machine (Tests/Storm/clock.c).

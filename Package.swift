@@ -178,8 +178,25 @@ if let programs = Context.environment["PRSNL_PROGRAMS_ONLY"] {
     }
 }
 
-// `make test TARGETS=StoreTests` builds and runs these test targets alone.
+// `make test TARGETS=StoreTests` builds and runs these test targets alone, with what they are made of and the programs that
+// they start.
 if let chosen = Context.environment["PRSNL_TEST_TARGETS"], !chosen.isEmpty {
-    let names = chosen.split(whereSeparator: { $0 == " " || $0 == "," }).map(String.init)
-    package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+    let programs: [String: Set<String>] = [
+        "DaemonTests": ["prsnld", "prsnlctl"], "DevServerTests": ["prsnl-devserver"],
+        "PackageTests": ["prsnld", "prsnlctl", "prsnl-pages"],
+        "ServiceTests": ["prsnld", "prsnlctl", "prsnl-devserver", "prsnl-pages"],
+    ]
+    var added = Set(chosen.split(whereSeparator: { $0 == " " || $0 == "," }).map(String.init))
+    var needed: Set<String> = []
+    while !added.isEmpty {
+        needed.formUnion(added)
+        var names: Set<String> = []
+        for target in package.targets where added.contains(target.name) {
+            names.formUnion(programs[target.name] ?? [])
+            for case .byNameItem(let name, _) in target.dependencies { names.insert(name) }
+        }
+        added = names.subtracting(needed)
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products.removeAll { !needed.contains($0.name) }
 }
