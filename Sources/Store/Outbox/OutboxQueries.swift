@@ -238,7 +238,8 @@ extension StoreReader {
                 UNION ALL SELECT \(columns) FROM item WHERE id = ?1 LIMIT 1
                 """
             ).bind(id).first {
-                ListedItem(id: id, createdAt: $0.timestamp(0) ?? .earliest, title: $0.text(1), tags: Tags.parse($0.text(2)) ?? [])
+                let tags = Tags.parse($0.text(2)) ?? []
+                return ListedItem(id: id, createdAt: $0.timestamp(0) ?? .earliest, title: $0.text(1), tags: tags)
             }
             return found ?? ListedItem(id: id)
         } catch let error as SQLiteFailure {
