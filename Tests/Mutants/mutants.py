@@ -42,8 +42,8 @@ MUTANTS = [
      "case (.parked(.rejected), _) where !task.others.isEmpty:", "case (.parked(.rejected), _) where task.entry.id < 0:"),
     ("lets a person take back what was sent", STORE + "Undo.swift",
      "case .queued, .parked: !maybeApplied", "case .queued, .parked: true"),
-    ("sends edits before a deletion", STORE + "OutboxWriter.swift",
-     "rows.last(where: { $0.kind == .delete })", "rows.last(where: { $0.id < 0 })"),
+    ("sends edits before a deletion", STORE + "FollowUps.swift",
+     "edit.kind == .edit && (edit.follows", "edit.id < 0 && (edit.follows"),
     ("sends a twin of an unknown creation", STORE + "Sending.swift", "other.maybe_applied IS 1", "other.maybe_applied IS 2"),
     ("asks about what a later edit has decided", STORE + "Recording.swift", "try endAnswered(item)", "_ = item"),
 ]

@@ -77,7 +77,7 @@ import Testing
         #expect(
             outcomes(gone) == [
                 .queued(.notApplied()), .queued(.notApplied()), .parked(.itemGone),
-                .delivered(WriteOutcome.Delivery(), remark: "was already gone"),
+                .delivered(WriteOutcome.Delivery(reason: .wasGone), remark: "was already gone"),
             ])
         let route = error(.notFound(resource: "Resource"), status: 404)
         #expect(outcomes(route).allSatisfy { $0 == .queued(.notApplied()) })

@@ -76,8 +76,8 @@ extension UndoOutcome: OutboxOutcome {
 extension OutboxEntry {
     /// The command that does the opposite of a write that was delivered.
     fileprivate var opposite: NextCommand? {
-        // What the server had already was not this write's doing.
-        guard self.state == .delivered, self.remark != Self.hadAlready else { return nil }
+        // What the server had already, or had no more, was not this write's doing.
+        guard self.state == .delivered, reason != .wasGone, self.kind != .edit || self.attempts > 0 else { return nil }
         let asked: ItemEdit
         switch payload {
         case .delete: return NextCommand(["prsnlctl", "restore", self.itemID])

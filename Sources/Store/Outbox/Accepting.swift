@@ -112,13 +112,15 @@ extension OutboxWriter {
                 .conflict, "The item \(item) is to be deleted by #\(deletion.id).", consequence: "Nothing was queued.",
                 recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
         }
+        let shown = try shownFields(item)
         if !edit.tagChange.added.isEmpty {
-            try Tags.checkCount(edit.resolved(with: try shownFields(item)?.tags ?? shownTags(item)).tags ?? [])
+            try Tags.checkCount(edit.resolved(with: try shown?.tags ?? shownTags(item)).tags ?? [])
         }
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
-        let seen = try isPending(item) ? nil : try shownFields(item).map { edit.seen(in: $0) }
+        let isPending = try isPending(item)
+        let seen = isPending ? nil : shown.map { edit.seen(in: $0) }
         // Else `advance` gives a time to the one that goes first.
-        let isDue = try open.isEmpty ? !isUnsettled(item) : false
+        let isDue = try open.isEmpty && (!isPending || !isUnsettled(item))
         let entry = try insert(
             .edit, item: item, payload: .edit(edit), base: seen, dueAt: isDue ? now : nil, requestKey: key)
         // What is sent is another item now.
@@ -132,7 +134,7 @@ extension OutboxWriter {
             try change(other.id) { if $0.errorCode == nil, !$0.awaitsItem { $0.dueAt = nil } }
         }
         try refreshLocalEdit(item)
-        try advance(item)
+        if !isDue { try advance(item) }
         return AcceptedWrite(
             entry: entry, state: .queued, kind: .edit, itemID: item, behind: open.map(\.id).max())
     }

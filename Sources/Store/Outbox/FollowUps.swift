@@ -71,7 +71,7 @@ extension OutboxWriter {
         }
         guard wasUnverified || !following.isEmpty else { return [] }
         try change(creation.id) { ($0.isUnverified, $0.isWithdrawn) = (false, true) }
-        for edit in following { try move(edit.id, from: edit.state, to: .dropped, remark: "taken back") }
+        for edit in following { try takeBack(edit.id) }
         try refreshLocalEdit(creation.itemID)
         try advance(creation.itemID)
         return following.map(\.id)
@@ -118,10 +118,9 @@ extension OutboxWriter {
     ) throws(SQLiteFailure) -> String? {
         let words = try words(of: item)
         let unverified = words.filter { !$0.isDelivered }.map(\.number)
+        guard !unverified.isEmpty else { return nil }
         let open = try open(item)
-        guard !unverified.isEmpty, !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }) else {
-            return nil
-        }
+        guard !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }) else { return nil }
         // A request without an answer may yet change what is there as it was asked for.
         let mayChange = open.contains { $0.kind == .edit && $0.maybeApplied }
         let isRowOld = isProcessed ? false : seen == nil ? try isPending(item) : try isUnsettled(item)
@@ -196,7 +195,7 @@ extension OutboxWriter {
     mutating func giveWayToDeletion(_ item: String) throws(SQLiteFailure) {
         let open = try open(item)
         guard let deletion = open.last(where: { $0.kind == .delete && $0.state == .queued }) else { return }
-        for edit in open where edit.kind == .edit && edit.id < deletion.id {
+        for edit in open where edit.kind == .edit && (edit.follows ?? edit.id) < deletion.id {
             guard edit.state == .queued || edit.state == .parked else { continue }
             try move(edit.id, from: edit.state, to: .superseded, supersededBy: deletion.id)
         }

@@ -34,6 +34,16 @@ package struct OutboxEntry: Sendable, Equatable {
         package var isWaiting: Bool { self == .queued || self == .sending || self == .unknown }
     }
 
+    /// Why it has ended as it did, where anything depends on it.
+    package enum Reason: String, Sendable {
+        /// By `undo`.
+        case takenBack = "taken_back"
+        /// The item of a deletion was gone before it.
+        case wasGone = "was_gone"
+        /// The item of a deletion was there before the capture that it was to take back, and was not meant.
+        case wasThere = "was_there"
+    }
+
     /// What it writes.
     package enum Payload: Sendable, Equatable {
         case create(NewItem)
@@ -106,6 +116,7 @@ package struct OutboxEntry: Sendable, Equatable {
     package var theirs: ItemEdit?
     /// How long the server could be reached while it waited.
     package var reachableAge = Duration.zero
+    package var reason: Reason?
     package var errorCode: String?
     package var errorMessage: String?
     /// Sent with every attempt.
@@ -148,9 +159,6 @@ extension OutboxEntry {
 }
 
 extension OutboxEntry {
-    /// The remark of a write for which nothing had to be sent.
-    package static let hadAlready = "the server had it already"
-
     /// What its last attempt failed with, or why it is parked.
     package var error: UserFacingError? {
         errorCode.map { UserFacingError(code: $0, message: errorMessage, entry: id) }
@@ -201,7 +209,7 @@ extension OutboxEntry {
     /// What `init(row:)` reads.
     static let columns = """
         id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
-        last_attempt_at, superseded_by, remark, error_code, error_message, idempotency_key, follows, awaits_item,
+        last_attempt_at, superseded_by, reason, remark, error_code, error_message, idempotency_key, follows, awaits_item,
         CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END AS behind,
@@ -226,6 +234,7 @@ extension OutboxEntry {
         (base, theirs) = (ItemEdit(json: row.text("base")), ItemEdit(json: row.text("theirs")))
         reachableAge = .microseconds(row.int("reachable_age"))
         (errorCode, errorMessage) = (row.text("error_code"), row.text("error_message"))
+        reason = row.text("reason").flatMap(Reason.init)
     }
 }
 

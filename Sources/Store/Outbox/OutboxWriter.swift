@@ -178,8 +178,9 @@ struct OutboxWriter {
         var hasTime: Bool
     }
 
-    /// One request of an item is under way at a time. A creation goes before all else, a deletion before all edits, and an edit that
-    /// a person has to decide about holds up none. What follows a creation goes along with other edits, so that its backoff holds up none.
+    /// One request of an item is under way at a time. A creation goes before all else, and what a person has to decide about holds up
+    /// none. No edit waits with a later deletion (`giveWayToDeletion`). What follows a creation goes along with other edits, so that its
+    /// backoff holds up none.
     private static func next(_ rows: [Waiting]) -> Waiting? {
         if rows.contains(where: { $0.state == .sending }) { return nil }
         // Of those that were sent together, one is looked up for all.
@@ -188,9 +189,8 @@ struct OutboxWriter {
         if let creation = rows.first(where: { $0.kind.isCreation }) {
             return creation.state == .queued ? creation : nil
         }
-        if let deletion = rows.last(where: { $0.kind == .delete }) { return deletion.state == .queued ? deletion : nil }
-        let edits = rows.filter { $0.state == .queued }
-        return edits.first { !$0.isFollowUp } ?? edits.first
+        let queued = rows.filter { $0.state == .queued }
+        return queued.first { !$0.isFollowUp } ?? queued.first
     }
 
     private mutating func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws(SQLiteFailure) {

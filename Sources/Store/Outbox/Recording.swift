@@ -146,7 +146,7 @@ extension OutboxWriter {
             } else if task.overridden.contains(id), !entry.kind.isCreation || id != entry.id {
                 try move(id, from: record.from, to: .superseded, supersededBy: last)
             } else {
-                try end(id, record, item: item)
+                try end(id, record, delivery, item: item)
                 ended.append(id)
             }
         }
@@ -184,9 +184,14 @@ extension OutboxWriter {
         return write
     }
 
-    private mutating func end(_ id: Int64, _ record: WriteRecord, item: String) throws(SQLiteFailure) {
+    private mutating func end(
+        _ id: Int64, _ record: WriteRecord, _ delivery: WriteOutcome.Delivery, item: String
+    ) throws(SQLiteFailure) {
         try change(id, from: record.from) { standing in
-            (standing.state, standing.itemID, standing.remark) = (.delivered, item, record.outcome.remark)
+            (standing.state, standing.itemID) = (.delivered, item)
+            // An earlier request without an answer may have deleted it.
+            standing.reason = standing.isMaybeApplied ? nil : delivery.reason
+            standing.remark = record.outcome.remark
             (standing.isMaybeApplied, standing.evidence, standing.theirs) = (false, nil, nil)
             standing.setError(nil, nil)
         }
@@ -207,8 +212,8 @@ extension OutboxWriter {
         let deletion = try open(capture.itemID).first { $0.kind == .delete && $0.state == .queued }
         guard let deletion else { return false }
         try move(
-            deletion.id, from: .queued, to: .superseded,
-            remark: Deletion.ofNone
+            deletion.id, from: .queued, to: .superseded, reason: .wasThere,
+            remark: "not sent: the URL was there before you captured it"
                 + (item.map { "; to delete that item: prsnlctl delete \($0)" } ?? ""))
         try change(capture.id) { $0.itemID = capture.itemID }
         return true

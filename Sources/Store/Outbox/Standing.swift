@@ -15,6 +15,7 @@ struct Standing: Sendable, Equatable {
     var supersededBy: Int64?
     /// What it was before a deletion made it superfluous.
     var supersededFrom: OutboxEntry.State?
+    var reason: OutboxEntry.Reason?
     var remark: String?
     var errorCode: String?
     var errorMessage: String?
@@ -40,26 +41,28 @@ struct Standing: Sendable, Equatable {
         let isOpen = state.isWaiting || state == .parked
         endedAt = isOpen ? nil : endedAt ?? now
         if isOpen || state == .delivered { supersededBy = nil }
+        if isOpen { reason = nil }
         if state != .superseded { supersededFrom = nil }
     }
 
     private static let columns = """
         state, item_id, ended_at, next_attempt_at, attempts, failures, failed_looks, last_attempt_at, superseded_by,
         superseded_from, remark, error_code, error_message, maybe_applied, awaits_item, is_unverified, by_hand, evidence, base,
-        theirs, undecided_since, undecided_here, is_withdrawn
+        theirs, undecided_since, undecided_here, is_withdrawn, reason
         """
 
     private func write(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) {
         try connection.cached(
             """
             UPDATE outbox SET (\(Self.columns))
-                = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?
+                = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?
             """
         ).bind(state.rawValue).bind(itemID).bind(endedAt).bind(dueAt).bind(attempts).bind(failures).bind(failedLookups)
             .bind(lastAttemptAt).bind(supersededBy.map(Int.init)).bind(supersededFrom?.rawValue).bind(remark)
             .bind(errorCode).bind(errorMessage).bind(isMaybeApplied ? 1 : 0).bind(awaitsItem ? 1 : 0)
             .bind(isUnverified ? 1 : 0).bind(manual?.rawValue).bind(evidence).bind(base).bind(theirs)
-            .bind(undecidedSince).bind(undecidedHere).bind(isWithdrawn ? 1 : 0).bind(Int(id)).run()
+            .bind(undecidedSince).bind(undecidedHere).bind(isWithdrawn ? 1 : 0)
+            .bind(reason?.rawValue).bind(Int(id)).run()
     }
 
     /// - Returns: What it was, and what it is; `nil` where there is no such entry.
@@ -85,7 +88,8 @@ extension Standing {
             state: state, itemID: itemID, endedAt: row.timestamp(2), dueAt: row.timestamp(3), attempts: row.int(4),
             failures: row.int(5), failedLookups: row.int(6), lastAttemptAt: row.timestamp(7),
             supersededBy: row.isNull(8) ? nil : row.int64(8),
-            supersededFrom: row.text(9).flatMap(OutboxEntry.State.init), remark: row.text(10), errorCode: row.text(11),
+            supersededFrom: row.text(9).flatMap(OutboxEntry.State.init),
+            reason: row.text(23).flatMap(OutboxEntry.Reason.init), remark: row.text(10), errorCode: row.text(11),
             errorMessage: row.text(12), isMaybeApplied: row.int(13) == 1, awaitsItem: row.int(14) == 1,
             isUnverified: row.int(15) == 1, isWithdrawn: row.int(22) == 1,
             manual: row.text(16).flatMap(OutboxTask.ManualDecision.init),
@@ -121,11 +125,12 @@ extension OutboxWriter {
     /// Ends an entry, or parks it, without more ado.
     mutating func move(
         _ id: Int64, from: OutboxEntry.State, to state: OutboxEntry.State, supersededBy: Int64? = nil,
-        remark: String? = nil
+        reason: OutboxEntry.Reason? = nil, remark: String? = nil
     ) throws(SQLiteFailure) {
         try change(id, from: from) { standing in
             (standing.supersededFrom, standing.state) = (standing.state, state)
-            (standing.supersededBy, standing.remark) = (supersededBy, remark ?? standing.remark)
+            (standing.supersededBy, standing.reason) = (supersededBy, reason)
+            standing.remark = remark ?? standing.remark
         }
     }
 }

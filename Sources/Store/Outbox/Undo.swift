@@ -47,7 +47,7 @@ extension OutboxWriter {
             let row = try connection.prepare(
                 """
                 SELECT accepted_at, EXISTS (SELECT 1 FROM outbox AS other WHERE other.state = 'dropped'
-                    AND other.remark IS NOT 'taken back' AND other.ended_at > outbox.accepted_at)
+                    AND other.reason IS NULL AND other.ended_at > outbox.accepted_at)
                 FROM outbox WHERE id = ?
                 """
             ).bind(Int(last)).first { ($0.timestamp(0), $0.int(1) == 1) }
@@ -89,9 +89,15 @@ extension OutboxWriter {
     }
 
     private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws(SQLiteFailure) {
-        try change(entry.id) { ($0.state, $0.supersededBy, $0.remark) = (.dropped, nil, "taken back") }
+        try takeBack(entry.id)
         if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
         for id in old { try revive(id, item: entry.itemID) }
+    }
+
+    mutating func takeBack(_ id: Int64) throws(SQLiteFailure) {
+        try change(id) {
+            ($0.state, $0.supersededBy, $0.reason, $0.remark) = (.dropped, nil, .takenBack, "taken back")
+        }
     }
 
     /// What a deletion has made superfluous is asked for again.
@@ -125,7 +131,7 @@ extension OutboxTask {
         // A deletion that was of no item left nothing undone.
         case .superseded:
             entry.attempts == 0
-                && (entry.supersededBy.map(group.contains) ?? (entry.remark?.hasPrefix(Deletion.ofNone) != true))
+                && (entry.supersededBy.map(group.contains) ?? (entry.reason == nil))
         case .sending, .unknown, .delivered, .dropped: false
         }
     }

@@ -77,12 +77,13 @@ package enum WriteOutcome: Sendable, Equatable {
         package var updatedAt: Timestamp?
         /// Of a creation whose item was there before it: what the server has in its fields.
         package var there: ItemEdit?
+        package var reason: OutboxEntry.Reason?
 
         package init(
             serverID: String? = nil, item: TimelineItem? = nil, fields: ItemEdit? = nil, updatedAt: Timestamp? = nil,
-            there: ItemEdit? = nil
+            there: ItemEdit? = nil, reason: OutboxEntry.Reason? = nil
         ) {
-            (self.serverID, self.item, self.there) = (serverID, item, there)
+            (self.serverID, self.item, self.there, self.reason) = (serverID, item, there, reason)
             (self.fields, self.updatedAt) = (fields, updatedAt)
         }
     }

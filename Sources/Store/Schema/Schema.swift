@@ -9,7 +9,7 @@ struct Schema: Sendable {
             Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
             WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
             SearchTables.folding, ChangeLog.tables, WrittenHere.tables, SentPayloads.all,
-            EditTimes.all,
+            EditTimes.all, EndReasons.all,
         ].map { $0.joined(separator: "\n") }, columns: ItemColumn.all)
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
@@ -274,4 +274,17 @@ enum Views {
     private static let connectivityHistory = View(
         name: "connectivity_history",
         query: "SELECT at, state, error_code, reason FROM connectivity_transition ORDER BY id DESC")
+}
+
+/// Step 16: `reason`, why an entry has ended as it did, where anything depends on it (`OutboxEntry.Reason`).
+enum EndReasons {
+    static let all = [
+        """
+        ALTER TABLE outbox ADD COLUMN reason TEXT;
+        UPDATE outbox SET reason = iif(kind = 'delete' AND state = 'superseded', 'was_there',
+            iif(state = 'dropped', 'taken_back', 'was_gone'))
+        WHERE state = 'dropped' AND remark = 'taken back' OR kind = 'delete' AND (state = 'delivered'
+            AND remark = 'was already gone' OR remark GLOB 'not sent: the URL was there before you captured it*');
+        """
+    ]
 }

@@ -23,12 +23,9 @@ package struct Deletion: Sendable, Equatable, Codable {
     fileprivate static let sources = """
         item LEFT JOIN outbox AS deletion ON deletion.id = (SELECT max(id) FROM outbox WHERE item_id = item.id
             AND kind = 'delete' AND state IN ('queued', 'sending', 'unknown', 'delivered')
-            AND remark IS NOT '\(wasGone)')
+            AND reason IS NULL)
         """
     fileprivate static let columns = "item.deleted_at, deletion.id, deletion.state, deletion.maybe_applied"
-    package static let wasGone = "was already gone"
-    /// How the remark of a deletion begins that was of no item: that of its capture was there before.
-    static let ofNone = "not sent: the URL was there before you captured it"
 
     fileprivate init(_ row: Statement, from first: Int32) {
         self.init(

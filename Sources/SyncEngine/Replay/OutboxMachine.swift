@@ -286,7 +286,7 @@ extension WriteOutcome {
             case .invalidInput: kind == .capture && error.saysURLExists ? .unknown(.alreadyThere()) : .parked(.rejected)
             // Only the item's own 404 says something about the item. A proxy's 404 does not.
             case .notFound where error.isItemNotFound && kind == .delete:
-                .delivered(Delivery(), remark: Deletion.wasGone)
+                .delivered(Delivery(reason: .wasGone), remark: "was already gone")
             case .notFound: error.isItemNotFound && kind == .edit ? .parked(.itemGone) : .queued(.notApplied())
             case .serverError: .unknown(.maybeApplied)
             // 502 and 504 are a proxy's words about a request that it has passed on. PRSNL itself says 503 before it acts.

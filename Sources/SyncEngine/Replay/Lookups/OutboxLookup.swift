@@ -97,7 +97,7 @@ struct OutboxLookup: Sendable {
             outcome = .parked(.tooManyTags(tagCount))
         case .done where item.updatedAt != nil && (entry.attempts > 0 || entry.onlyAdds):
             let delivery = WriteOutcome.Delivery(fields: fields, updatedAt: item.updatedAt)
-            outcome = .delivered(delivery, remark: entry.attempts == 0 ? OutboxEntry.hadAlready : nil)
+            outcome = .delivered(delivery, remark: entry.attempts == 0 ? "the server had it already" : nil)
         // Perhaps out of a cache that the server's own processing has not cleared. What a person asked for is sent, and so is
         // all of which the answer does not say how old it is: a second time changes nothing, and its answer is the proof.
         case .done: break
