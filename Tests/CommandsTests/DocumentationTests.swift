@@ -1,5 +1,6 @@
 import CommandSamples
 import Console
+import Glibc
 import PRSNLCore
 import TestSupport
 import Testing
@@ -11,16 +12,16 @@ import Testing
 @Suite struct DocumentationTests {
     private func row(_ option: CommandOption) -> String { "| `\(option.usage)` | \(option.summary) |" }
 
-    /// Those that not every command has; what they do is said by `--help`.
-    private func options(_ command: CommandDescription) -> String? {
-        let own = command.options.filter { $0 != .help && $0 != .json }
-        return own.isEmpty ? nil : "Options: \(own.map { "`\($0.usage)`" }.joined(separator: ", "))."
+    /// From below a heading to the next one.
+    private func section(_ page: [String], under heading: String) -> Range<Int>? {
+        guard let start = page.firstIndex(of: heading) else { return nil }
+        return start + 1..<(page[(start + 1)...].firstIndex { $0.hasPrefix("#") } ?? page.count)
     }
 
-    /// Up to the next heading, on one line.
-    private func section(_ text: String, under heading: String) -> String {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).drop { $0 != heading }.dropFirst()
-        return lines.prefix { !$0.hasPrefix("#") }.joined(separator: " ")
+    /// Where a section shows JSON: indented lines of which the first begins with `{"`.
+    private func blocks(_ page: [String], _ section: Range<Int>) -> [Range<Int>] {
+        let starts = section.filter { page[$0].hasPrefix("    {\"") && !page[$0 - 1].hasPrefix("    ") }
+        return starts.map { start in start..<(page[start...].firstIndex { !$0.hasPrefix("    ") } ?? page.count) }
     }
 
     @Test func cliSaysWhichCommandHasNoJSON() throws {
@@ -29,15 +30,14 @@ import Testing
         #expect(try RepositoryFile.text("docs/cli.md").contains("each but `metrics` has `--json`"))
     }
 
-    @Test func cliDocumentsEveryCommandAndOption() throws {
+    /// What the options of a command do is said by `--help` and the manual page.
+    @Test func cliDocumentsEveryCommand() throws {
         let text = try RepositoryFile.text("docs/cli.md")
         for table in [CommandTable.prsnld, .prsnlctl] {
             #expect(MarkdownTable.rows(text, under: "## \(table.program)") == table.options.map(row))
             for command in table.commands {
                 let heading = "### \(table.program) \(command.name)"
-                #expect(section(text, under: heading).contains(options(command) ?? " "), "\(command.name)")
-                let shown = command.language.isEmpty ? [] : command.examples
-                for term in command.language + shown { #expect(text.contains("| \(term.form) | \(term.meaning) |")) }
+                for term in command.language { #expect(text.contains("| \(term.form) | \(term.meaning) |")) }
                 #expect(text.contains("\(heading)\n\n\(command.summary.dropLast())"))
                 if command.operands.maximum > 0 { #expect(text.contains("`\(command.usage(of: table.program))`\n")) }
             }
@@ -98,66 +98,65 @@ import Testing
         #expect(Set(documented) == Set(ExitCode.allCases))
     }
 
-    @Test func cliDocumentsEveryMemberOfTheJSON() throws {
-        let text = try RepositoryFile.text("docs/cli.md")
-        let samples: [(heading: String, json: String, skipped: Set<String>)] = [
+    /// `PRSNL_WRITE_PAGES=yes` writes what has changed into the page.
+    @Test func cliShowsTheJSONOfEveryCommand() throws {
+        let samples: [(heading: String, json: [String])] = [
+            ("status", [try JSONOutput.pretty(Samples.full)]),
+            ("sync", [try JSONOutput.pretty(Samples.failedSync)]),
+            ("list", [try JSONOutput.pretty(Samples.listedDeleted)]),
+            ("tags", [try JSONOutput.pretty(TagsReport(tags: [TagCount(tag: "later", items: 2)]))]),
+            ("open", [try JSONOutput.pretty(AddressReport(url: "https://example.org/"))]),
+            ("show", [try JSONOutput.pretty(Samples.shownDeleted)]),
+            ("export", [try JSONOutput.pretty(Samples.export)]),
             (
-                "### status", try JSONOutput.pretty(Samples.full),
-                // Documented once for all objects, and under "Errors" for all errors.
-                ["schema_version", "daemon", "server", "copy", "file"]
+                "verify",
+                [
+                    try JSONOutput.pretty(Samples.verified), try JSONOutput.pretty(Samples.fileCheck),
+                    try JSONOutput.pretty(Samples.digest),
+                ]
             ),
-            ("### sync", try JSONOutput.pretty(Samples.failedSync), ["schema_version"]),
-            ("### search and list", try JSONOutput.pretty(Samples.listedDeleted), ["schema_version"]),
-            (
-                "### tags", try JSONOutput.pretty(TagsReport(tags: [TagCount(tag: "later", items: 2)])),
-                ["schema_version", "tags[].tag", "tags[].items"]
-            ),
-            ("### open", try JSONOutput.pretty(AddressReport(url: "https://example.org/")), ["schema_version"]),
-            ("### show", try JSONOutput.pretty(Samples.shownDeleted), ["schema_version"]),
-            ("### export", try JSONOutput.pretty(Samples.export), ["schema_version"]),
-            ("### verify", try JSONOutput.pretty(Samples.verified), ["schema_version"]),
-            ("### verify --file", try JSONOutput.pretty(Samples.fileCheck), ["schema_version", "invariants"]),
-            ("### verify --digest", try JSONOutput.pretty(Samples.digest), ["schema_version"]),
-            ("### history", try JSONOutput.pretty(Samples.history), ["schema_version"]),
-            ("### capture, note, edit, delete", try JSONOutput.pretty(Samples.writes), ["schema_version"]),
-            ("### capture --stdin", try JSONOutput.pretty(Samples.captured), ["schema_version"]),
-            ("### queue", try JSONOutput.pretty(Samples.queue), ["schema_version"]),
-            ("### queue show", try JSONOutput.pretty(Samples.shown), ["schema_version"]),
-            ("### queue drop", try JSONOutput.pretty(Samples.dropped), ["schema_version"]),
-            ("### undo", try JSONOutput.pretty(Samples.notUndone), ["schema_version"]),
-            ("### retry-queue", try JSONOutput.pretty(Samples.retried), ["schema_version"]),
-            ("### ping", try JSONOutput.pretty(Samples.ping), ["schema_version"]),
-            ("### net", try JSONOutput.pretty(Samples.net), ["schema_version"]),
-            ("### net --watch", try JSONOutput.pretty(Samples.netChange), ["schema_version"]),
-            ("### errors", try JSONOutput.pretty(Samples.errors), ["schema_version"]),
-            ("### errors CODE", try JSONOutput.pretty(CodeReport(.loginExpired)), ["schema_version"]),
-            ("### login", try JSONOutput.pretty(Samples.login), ["schema_version"]),
-            ("### logout", try JSONOutput.pretty(Samples.logout), ["schema_version"]),
-            ("### whoami", try JSONOutput.pretty(Samples.whoami), ["schema_version"]),
-            ("### account", try JSONOutput.pretty(Samples.setAside), ["schema_version"]),
-            ("### doctor", try JSONOutput.pretty(Samples.doctor), ["schema_version"]),
-            ("### Errors", try JSONOutput.pretty(Samples.problem), []),
+            ("history", [try JSONOutput.pretty(Samples.history)]),
+            ("capture", [try JSONOutput.pretty(Samples.writes), try JSONOutput.pretty(Samples.captured)]),
+            ("queue", [try JSONOutput.pretty(Samples.queue)]),
+            ("queue show", [try JSONOutput.pretty(Samples.shown)]),
+            ("queue drop", [try JSONOutput.pretty(Samples.dropped)]),
+            ("undo", [try JSONOutput.pretty(Samples.notUndone)]),
+            ("retry-queue", [try JSONOutput.pretty(Samples.retried)]),
+            ("ping", [try JSONOutput.pretty(Samples.ping)]),
+            ("net", [try JSONOutput.pretty(Samples.net), try JSONOutput.pretty(Samples.netChange)]),
+            ("errors", [try JSONOutput.pretty(Samples.errors), try JSONOutput.pretty(CodeReport(.loginExpired))]),
+            ("login", [try JSONOutput.pretty(Samples.login)]),
+            ("logout", [try JSONOutput.pretty(Samples.logout)]),
+            ("whoami", [try JSONOutput.pretty(Samples.whoami)]),
+            ("account", [try JSONOutput.pretty(Samples.setAside)]),
+            ("doctor", [try JSONOutput.pretty(Samples.doctor)]),
         ]
-        for (heading, json, skipped) in samples {
-            let paths = try JSONPaths.of(json)
-            let documented = Set(
-                MarkdownTable.rows(text, under: heading).flatMap { row in
-                    row.split(separator: "|")[0].split(separator: "`").filter { $0.first?.isLetter == true }.map(
-                        String.init)
-                })
-            let expected = paths.subtracting(skipped).filter { path in
-                // Objects that are described in one place for all, or where they stand.
-                ![
-                    "outbox.failing.error.", "daemon.problem.", "daemon.connectivity.reason.", "connectivity.reason.",
-                    "error.", "problem.",
-                    "change.",
-                    "copy.gaps[].", "copy.texts.problem.", "copy.texts.failure.", "writes[].error.",
-                    "refusals[].error.",
-                    "entries[].error.", "entry.", "base.", "theirs.", "skipped_by_reason.",
-                ].contains { path.hasPrefix($0) }
+        var page = try RepositoryFile.text("docs/cli.md")
+            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        for (command, objects) in samples + [("", [try JSONOutput.pretty(Samples.problem)])] {
+            let heading = command.isEmpty ? "### Errors" : "### prsnlctl \(command)"
+            for (number, json) in objects.enumerated() {
+                let place = try #require(section(page, under: heading), "\(heading)")
+                let block = try #require(blocks(page, place).dropFirst(number).first, "\(heading)")
+                let expected = try JSONExample.lines(json)
+                if getenv("PRSNL_WRITE_PAGES") != nil { page.replaceSubrange(block, with: expected) }
+                #expect(page.dropFirst(block.lowerBound).starts(with: expected), "\(heading)")
             }
-            #expect(expected.subtracting(documented).isEmpty, "\(heading): not documented")
-            #expect(documented.subtracting(paths).isEmpty, "\(heading): documented but not there")
+            try expectNoOtherMember(page, heading, objects)
         }
+        if getenv("PRSNL_WRITE_PAGES") != nil {
+            try RepositoryFile.write(page.joined(separator: "\n"), to: "docs/cli.md")
+        }
+    }
+
+    /// A table below an example is about members that are there.
+    private func expectNoOtherMember(_ page: [String], _ heading: String, _ objects: [String]) throws {
+        let place = try #require(section(page, under: heading))
+        guard let table = place.first(where: { page[$0].hasPrefix("| member ") }) else { return }
+        let documented = page[table..<place.upperBound].prefix { $0.hasPrefix("|") }.flatMap { row in
+            row.split(separator: "|")[0].split(separator: "`").filter { $0.first?.isLetter == true }.map(String.init)
+        }
+        let paths = try objects.reduce(into: Set<String>()) { $0.formUnion(try JSONPaths.of($1)) }
+        #expect(Set(documented).subtracting(paths).subtracting(["member"]).sorted() == [], "\(heading)")
     }
 }
