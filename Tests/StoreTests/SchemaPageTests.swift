@@ -6,25 +6,27 @@ import Testing
 
 /// docs/schema.md against the file itself.
 @Suite struct SchemaPageTests {
-    /// The first column of the tables under each `## View …` or `## Table …` heading.
+    /// A view has a heading, `## View …`, and its columns stand in the first column of the table below it. The tables of one
+    /// subject share a table, of which the first column has the name.
     private func documented() throws -> [String: Set<String>] {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         var pages: [String: Set<String>] = [:]
-        var current: String?
-        for line in try TestFile.text("/\(root)/docs/schema.md").split(separator: "\n") {
+        var view: String?
+        for line in try RepositoryFile.text("docs/schema.md").split(separator: "\n") {
             if line.hasPrefix("## ") {
-                let parts = line.split(separator: "`")
-                current = parts.count > 1 ? String(parts[1]) : nil
-                if let current { pages[current] = [] }
-            } else if let current, line.hasPrefix("| `") {
-                let cell = line.split(separator: "|", omittingEmptySubsequences: true)[0]
-                for (index, part) in cell.split(separator: "`", omittingEmptySubsequences: false).enumerated()
-                where index % 2 == 1 {
-                    pages[current]?.insert(String(part))
-                }
+                view = Self.code(in: line).first
+            } else if line.hasPrefix("| `") {
+                let cells = line.split(separator: "|")
+                guard let name = view ?? Self.code(in: cells[0]).first else { continue }
+                pages[name, default: []].formUnion(Self.code(in: cells[view == nil ? 1 : 0]))
             }
         }
         return pages
+    }
+
+    /// What stands between back-ticks.
+    private static func code(in text: Substring) -> [String] {
+        text.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
+            .map { String($0.element) }
     }
 
     @Test func thePageHasTheNumberOfTheSchema() throws {
