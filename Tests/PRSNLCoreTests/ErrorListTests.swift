@@ -14,14 +14,14 @@ struct ErrorListTests {
         var entries: [Entry] = []
         var isInside = false
         for line in try RepositoryFile.text("docs/errors.md").split(separator: "\n") {
-            if line.hasPrefix("**`") {
-                let code = String(line.dropFirst(3).prefix { $0 != "`" })
-                entries.append(Entry(code: code, lines: [line.dropFirst(code.count + 8)]))
+            if line.hasPrefix("- **`") {
+                let code = String(line.dropFirst(5).prefix { $0 != "`" })
+                entries.append(Entry(code: code, lines: [line.dropFirst(code.count + 10)]))
                 isInside = true
             } else if line.hasPrefix("#") {
                 isInside = false
             } else if isInside {
-                entries[entries.count - 1].lines.append(line)
+                entries[entries.count - 1].lines.append(line.drop { $0 == " " })
             }
         }
         return entries

@@ -51,11 +51,12 @@ package struct CodeReport: Report {
         let page = Descriptors.folder(of: Descriptors.folder(of: program)) + "/share/doc/prsnld/docs/errors.md"
         do throws(UserFacingError) {
             guard let text = try WholeFile.text(of: page),
-                let start = text.firstRange(of: "\n**`\(code.rawValue)`**: ")
+                let start = text.firstRange(of: "\n- **`\(code.rawValue)`**: ")
             else { return nil }
             let rest = text[start.upperBound...]
-            let ends = ["\n**`", "\n#"].compactMap { rest.firstRange(of: $0)?.lowerBound }
-            return String(rest[..<(ends.min() ?? rest.endIndex)])
+            let ends = ["\n- **`", "\n#"].compactMap { rest.firstRange(of: $0)?.lowerBound }
+            return rest[..<(ends.min() ?? rest.endIndex)].split(separator: "\n").map { $0.drop { $0 == " " } }
+                .joined(separator: "\n")
         } catch {
             // Then there is less to say.
             return nil

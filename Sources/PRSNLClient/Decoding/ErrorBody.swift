@@ -1,6 +1,6 @@
 import PRSNLCore
 
-/// What an error's body says, whichever of the API's seven shapes it has (docs/errors.md, "Error bodies").
+/// What an error's body says, whichever of the API's seven shapes it has; the functions that read them show each.
 struct ErrorBody: Equatable {
     var message: String?
     var code: String?
