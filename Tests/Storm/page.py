@@ -86,8 +86,13 @@ def table(runs):
     yield ""
     yield "| | " + " | ".join(f"dialect {figures['dialect']}" for figures in runs) + " |"
     yield "| --- |" + " ---: |" * len(runs)
+    # Findings that there were none of share a row.
+    none = [name for name in columns[0] if name.startswith("**") and not any(column[name] for column in columns)]
     for name in columns[0]:
-        yield f"| {name} | " + " | ".join(text(column[name]) for column in columns) + " |"
+        if name not in none:
+            yield f"| {name} | " + " | ".join(text(column[name]) for column in columns) + " |"
+    if none:
+        yield f"| {', '.join(none)} |" + " 0 |" * len(runs)
 
 
 def save(runs):
