@@ -27,10 +27,9 @@ import Testing
             words: "journalctl _SYSTEMD_UNIT=prsnld.service --output=cat --no-pager", remark: "Its log has the reason."),
         Step(words: "prsnlctl status"),
         Step(words: "prsnlctl status", user: stranger, remark: "A user who is not in the group looks."),
-        Step(words: "\(login) htp://SERVER", input: "x\n", remark: "The address is misspelt, in four ways."),
+        Step(words: "\(login) htp://SERVER", input: "x\n", remark: "The address is misspelt, in three ways."),
         Step(words: "\(login) https://prsnl.exmaple.org", input: "x\n"),
         Step(words: "\(login) http://SERVER/prsnl", input: "x\n"),
-        Step(words: "\(login) https://SERVER", input: "x\n"),
         Step(
             words: "\(login) http://SERVER", input: password + "\n", remark: "The server does not run.",
             before: { $0.server.refuseConnections() }),
