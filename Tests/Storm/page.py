@@ -126,8 +126,9 @@ def tell(figures, problems, marks, options):
 
 
 def save_list(figures, marks):
-    rows = [f"| {name} | {text(value)} |" for name, value in figures.items()]
-    put([f"Run on {datetime.date.today().isoformat()}:", "", "| | |", "| --- | ---: |", *rows], *marks)
+    cells = [f"| {name} | {text(value)} " for name, value in figures.items()]
+    rows = ["".join(cells[at:at + 2]) + "|" for at in range(0, len(cells), 2)]
+    put([f"Run on {datetime.date.today().isoformat()}:", "", "| | | | |", "| --- | ---: | --- | ---: |", *rows], *marks)
 
 
 def put(lines, begin, end):
