@@ -35,19 +35,25 @@ let package = Package(
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "Requests",
+            dependencies: [
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "Console",
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "prsnld",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration",
-                "Control", "Commands", "Console", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control", "Requests",
+                "Console", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(name: "prsnlctl", dependencies: ["Commands"], swiftSettings: strict),
         .target(
             name: "Commands",
             dependencies: [
-                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "SyncEngine", "Configuration", "Control",
-                "Console", "CLinux",
+                "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Requests", "Console",
+                "CLinux",
             ],
             swiftSettings: strict),
 
@@ -115,19 +121,19 @@ let package = Package(
         // One of each request and report.
         .target(
             name: "CommandSamples",
-            dependencies: ["Commands", "Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
+            dependencies: ["Commands", "Requests", "Control", "Console", "Store", "NetMonitor", "PRSNLCore"],
             path: "Tests/CommandSamples", swiftSettings: strict),
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Commands", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
+                "Commands", "Requests", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
                 "PRSNLCore", "TestSupport", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "Commands", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
+                "Commands", "Requests", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
                 "PRSNLCore", "TestSupport", "CLinux",
             ],
             exclude: ["Screens"], swiftSettings: strict),
@@ -138,14 +144,15 @@ let package = Package(
         .testTarget(
             name: "DaemonTests",
             dependencies: [
-                "DevServer", "Store", "NetMonitor", "PRSNLCore", "Control", "Console", "Commands", "TestSupport",
-                "CTestSupport", "CLinux",
+                "DevServer", "Store", "NetMonitor", "PRSNLCore", "Control", "Console", "Commands", "Requests",
+                "TestSupport", "CTestSupport", "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
             dependencies: [
-                "DevServer", "Store", "PRSNLCore", "Control", "Console", "Commands", "TestSupport", "CLinux",
+                "DevServer", "Store", "PRSNLCore", "Control", "Console", "Commands", "Requests", "TestSupport",
+                "CLinux",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -161,8 +168,8 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
         .executableTarget(
             name: "prsnl-fuzz",
             dependencies: [
-                "NetMonitor", "PRSNLClient", "Configuration", "Control", "Commands", "Console", "Store", "PRSNLCore",
-                "CLinux",
+                "NetMonitor", "PRSNLClient", "Configuration", "Control", "Commands", "Requests", "Console", "Store",
+                "PRSNLCore", "CLinux",
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))

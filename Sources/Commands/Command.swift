@@ -14,8 +14,6 @@ struct Command: Sendable {
     }
 
     let entry: CommandDescription
-    /// What it asks the daemon, which answers these and no others.
-    let requests: [any Request.Type]
     /// It has a step that root alone can do, such as reading a key of root's. Others run as the owner of the copy.
     let needsRoot: Bool
     let run: Run
@@ -26,15 +24,14 @@ extension Command {
     init(
         _ name: String, or aliases: [String] = [], _ summary: String, operands: CommandOperands = .none,
         withoutOperands: String? = nil, options: [CommandOption] = [], language: [CommandDescription.Term] = [],
-        asks requests: [any Request.Type] = [], hasJSON: Bool = true,
-        onlyReads: Bool = false, needsRoot: Bool = false, run: @escaping Body
+        hasJSON: Bool = true, onlyReads: Bool = false, needsRoot: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
             name: name, aliases: aliases, summary: summary, operands: operands,
             options: options + (hasJSON ? [.json] : []) + [.help], language: language,
             examples: Examples.of(name), withoutOperands: withoutOperands, onlyReads: onlyReads)
         self.init(
-            entry: entry, requests: requests, needsRoot: needsRoot,
+            entry: entry, needsRoot: needsRoot,
             run: .withContext { context, arguments throws(UserFacingError) in
                 do throws(UserFacingError) { return try run(context, arguments) } catch {
                     guard error.recoverySuggestion == ErrorCode.usage.recoverySuggestion else { throw error }
@@ -45,12 +42,11 @@ extension Command {
     }
 
     init(
-        early name: String, _ summary: String, options: [CommandOption] = [], asks requests: [any Request.Type] = [],
-        run: @escaping EarlyBody
+        early name: String, _ summary: String, options: [CommandOption] = [], run: @escaping EarlyBody
     ) {
         let entry = CommandDescription(
             name: name, summary: summary, options: options + [.json, .help], examples: Examples.of(name))
-        self.init(entry: entry, requests: requests, needsRoot: true, run: .early(run))
+        self.init(entry: entry, needsRoot: true, run: .early(run))
     }
 
     /// All of them, in the order of `--help`.

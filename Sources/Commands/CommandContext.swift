@@ -3,6 +3,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 /// What every command needs: where the daemon and its file are, and how to print.
@@ -75,8 +76,7 @@ struct CommandContext: Sendable {
         _ arguments: ParsedArguments, _ environment: ProcessEnvironment
     ) {
         self.onlyOwn = onlyOwn
-        let command = Command.all.first { $0.entry == arguments.command }
-        mayWrite = command?.requests.contains { $0.command == WritesRequest.command } ?? false
+        mayWrite = arguments.command.map { $0.options.contains(.wait) || $0.name == "mcp" } ?? false
         mayMakeFile = Self.mayMakeFile(arguments, file)
         self.unit = unit
         self.environment = environment

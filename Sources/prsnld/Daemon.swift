@@ -1,9 +1,9 @@
-import Commands
 import Configuration
 import Console
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import SyncEngine
 
 /// The daemon from start to end: configuration, file, client, engine, control socket, and back.

@@ -1,10 +1,10 @@
-import Commands
 import Configuration
 import Console
 import Control
 import NetMonitor
 import PRSNLClient
 import PRSNLCore
+import Requests
 import Store
 import SyncEngine
 

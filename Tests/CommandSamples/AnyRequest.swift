@@ -1,13 +1,13 @@
 import Console
+import Requests
 
-@testable import Commands
 @testable package import Control
 
 extension RequestTable {
     /// Requests of every kind, all answered by one closure.
     package init(_ answer: @escaping @Sendable (any ControlRequest, ControlConversation) async -> Void) {
         self.init()
-        for type in Self.kinds { add(type, answer) }
+        for type in Self.all { add(type, answer) }
     }
 
     private mutating func add<Request: ControlRequest>(
@@ -15,8 +15,6 @@ extension RequestTable {
     ) {
         on(type) { request, conversation in await answer(request, conversation) }
     }
-
-    package static let kinds: [any ControlRequest.Type] = Command.all.flatMap(\.requests)
 }
 
 /// A reply as it stands on the socket.

@@ -3,7 +3,7 @@ import Control
 import PRSNLCore
 import Store
 
-@testable package import Commands
+@testable package import Requests
 
 extension Samples {
     package static let ada = AccountName(id: "59ec0d4e-0000-4000-8000-000000000001", name: "ada@example.org")
@@ -44,7 +44,8 @@ extension Samples {
     }
 
     package static var logout: LogoutReport {
-        var report = LogoutReport(source: .daemon, wasLoggedIn: true, server: "https://prsnl.example.org")
+        var report = LogoutReport(source: .daemon, wasLoggedIn: true)
+        report.server = "https://prsnl.example.org"
         report.serverTold = false
         report.error = UserFacingError(.offline, "Network error: there is no network.")
         report.items = 1_234

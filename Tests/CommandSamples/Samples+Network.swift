@@ -1,8 +1,8 @@
 import Console
 package import PRSNLCore
 
-@testable package import Commands
 @testable package import NetMonitor
+@testable package import Requests
 
 /// Representative networks, with fixed times.
 extension Samples {

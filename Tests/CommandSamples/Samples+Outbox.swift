@@ -2,6 +2,7 @@ import Console
 package import PRSNLCore
 
 @testable package import Commands
+@testable package import Requests
 @testable package import Store
 
 /// Representative writes, with fixed times.

@@ -3,6 +3,7 @@ import NetMonitor
 package import PRSNLCore
 
 @testable package import Commands
+@testable package import Requests
 @testable package import Store
 
 /// Representative states, with fixed times.

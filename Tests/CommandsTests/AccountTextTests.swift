@@ -6,6 +6,7 @@ import Testing
 @testable import Commands
 @testable import Console
 @testable import Control
+@testable import Requests
 
 /// What is said about accounts and logins.
 @Suite struct AccountTextTests {

@@ -5,6 +5,7 @@ import PRSNLCore
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// What follows from what was gathered: each check at each of its levels.
 @Suite struct DoctorJudgementTests {

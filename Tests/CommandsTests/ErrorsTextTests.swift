@@ -5,6 +5,7 @@ import Testing
 
 @testable import Commands
 @testable import Console
+@testable import Requests
 
 extension Samples {
     static let recurring: [RecurringError] = [

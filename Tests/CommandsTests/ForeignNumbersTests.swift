@@ -6,6 +6,7 @@ import Testing
 
 @testable import Commands
 @testable import Control
+@testable import Requests
 
 /// A daemon that was taken over says any number. Whatever it says, it is an answer or none, and no crash.
 @Suite struct ForeignNumbersTests {

@@ -6,6 +6,7 @@ import Testing
 
 @testable import Commands
 @testable import Control
+@testable import Requests
 
 @Suite struct JSONContractTests {
     @Test func everyReportDecodesToItself() throws {

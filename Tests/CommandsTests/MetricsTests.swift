@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// The text format 0.0.4, as Prometheus reads it.
 @Suite struct MetricsTests {

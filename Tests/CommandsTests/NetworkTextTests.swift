@@ -5,6 +5,7 @@ import Testing
 @testable import Commands
 @testable import Console
 @testable import NetMonitor
+@testable import Requests
 @testable import Store
 
 /// What people read about the network and the route to the server.

@@ -7,6 +7,7 @@ import Testing
 
 @testable import Commands
 @testable import Console
+@testable import Requests
 @testable import Store
 
 /// What is printed can be typed: every command in the sources, the pages, the help and the reports is split by a shell, and its

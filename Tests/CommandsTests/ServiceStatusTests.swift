@@ -3,6 +3,7 @@ import Store
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// The line of `systemctl status`.
 @Suite struct ServiceStatusTests {

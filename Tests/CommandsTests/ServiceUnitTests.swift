@@ -5,6 +5,7 @@ import Testing
 
 @testable import Commands
 @testable import Console
+@testable import Requests
 
 /// Commands are those of the daemon that was meant.
 @Suite struct ServiceUnitTests {

@@ -5,6 +5,7 @@ import Store
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 @Suite struct StatusTextTests {
     @Test func aFreshFileSaysThatNothingIsKnown() throws {

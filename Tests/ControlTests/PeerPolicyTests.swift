@@ -4,6 +4,7 @@ import Testing
 
 @testable import Commands
 @testable import Control
+@testable import Requests
 
 /// Who may do what, as tables.
 @Suite struct PeerPolicyTests {

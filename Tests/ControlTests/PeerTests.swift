@@ -9,6 +9,7 @@ import Testing
 
 @testable import Commands
 @testable import Control
+@testable import Requests
 
 private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversation) async -> Void
 

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Commands
 @testable import Control
+@testable import Requests
 
 /// The lines to the control socket, and the drafts in them.
 @Suite struct RequestTests {
@@ -53,7 +54,7 @@ import Testing
 
     @Test func everyKindOfRequestIsTried() {
         let tried = Set(Self.requests.map { ObjectIdentifier(type(of: $0)) })
-        #expect(tried == Set(RequestTable.kinds.map { ObjectIdentifier($0) }))
+        #expect(tried == Set(RequestTable.all.map { ObjectIdentifier($0) }))
     }
 
     @Test func whatIsLeftOutHasItsDefault() throws {

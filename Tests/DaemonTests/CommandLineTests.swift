@@ -3,6 +3,7 @@ import Console
 import Control
 import DevServer
 import Glibc
+import Requests
 import TestSupport
 import Testing
 

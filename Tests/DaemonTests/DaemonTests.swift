@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// The running daemon, from outside.
 @Suite struct DaemonTests {

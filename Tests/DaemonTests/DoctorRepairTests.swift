@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// Files beside the database that are gone or somebody else's, and `prsnlctl doctor --repair`: with the owner, a member of
 /// the group and a stranger as processes of their own.

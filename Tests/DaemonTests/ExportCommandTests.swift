@@ -1,6 +1,7 @@
 import Commands
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 import TestSupport
 import Testing

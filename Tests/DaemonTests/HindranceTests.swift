@@ -2,6 +2,7 @@ import Commands
 import Console
 import DevServer
 import PRSNLCore
+import Requests
 import Store
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@ import Console
 import DevServer
 import Glibc
 import PRSNLCore
+import Requests
 import TestSupport
 import Testing
 

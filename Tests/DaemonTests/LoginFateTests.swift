@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// What becomes of a login that somebody has made, and of one that is ended: stored and good, or neither.
 @Suite struct LoginFateTests {

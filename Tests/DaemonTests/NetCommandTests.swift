@@ -5,6 +5,7 @@ import DevServer
 import Glibc
 import NetMonitor
 import PRSNLCore
+import Requests
 import Store
 import TestSupport
 import Testing

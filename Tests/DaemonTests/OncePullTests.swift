@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Requests
 
 /// `prsnld --once` and what the file says afterwards.
 @Suite struct OncePullTests {

@@ -3,6 +3,7 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Commands
 import Console
+import Requests
 import TestSupport
 import Testing
 

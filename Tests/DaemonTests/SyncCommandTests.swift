@@ -2,6 +2,7 @@ import Commands
 import DevServer
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 import TestSupport
 import Testing

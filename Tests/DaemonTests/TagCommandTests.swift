@@ -1,6 +1,7 @@
 import Commands
 import DevServer
 import PRSNLCore
+import Requests
 import Store
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import Commands
 import DevServer
 import PRSNLCore
+import Requests
 import TestSupport
 import Testing
 

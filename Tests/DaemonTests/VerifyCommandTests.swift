@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Requests
 @testable import Store
 
 /// `prsnlctl verify` with the real binaries.

@@ -2,6 +2,7 @@ import Commands
 import DevServer
 import Glibc
 import PRSNLCore
+import Requests
 import TestSupport
 import Testing
 

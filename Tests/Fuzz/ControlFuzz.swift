@@ -4,6 +4,7 @@ import Store
 @testable import Commands
 @testable import Console
 @testable import Control
+@testable import Requests
 
 /// What the control socket is told, and what prsnlctl reads from its standard input.
 extension FuzzTarget {

@@ -3,6 +3,7 @@ import PRSNLCore
 @testable import Commands
 @testable import Console
 @testable import Control
+@testable import Requests
 
 /// What the control socket answers, as prsnlctl reads it.
 extension FuzzTarget {

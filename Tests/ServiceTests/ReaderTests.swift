@@ -3,6 +3,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import TestSupport
 import Testing
 

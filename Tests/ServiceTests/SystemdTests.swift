@@ -4,6 +4,7 @@ import Control
 import DevServer
 import Glibc
 import PRSNLCore
+import Requests
 import TestSupport
 import Testing
 

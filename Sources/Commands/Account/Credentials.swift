@@ -2,76 +2,24 @@ import Configuration
 import Console
 import Glibc
 import PRSNLClient
-package import PRSNLCore
-import Store
-
-/// An account as the server names it.
-package struct AccountName: Sendable, Equatable, Codable {
-    @Nullable package var id: String? = nil
-    /// The e-mail address, else the name.
-    @Nullable package var name: String? = nil
-}
+import PRSNLCore
+import Requests
 
 extension AccountName {
-    /// `nil` where nothing is known.
-    package init?(known id: String?, _ name: String?) {
-        guard id != nil || name != nil else { return nil }
-        self.init(id: id, name: name)
-    }
-
-    /// Whose timeline a copy is of; `nil` where it is not bound.
-    init?(_ copy: CopySummary) { self.init(known: copy.server.accountID, copy.server.accountName) }
-
-    var words: String { name ?? id ?? Formatting.notKnown }
     func text(_ style: TextStyle) -> String { style.safe(words) }
-
-    /// By the id, which stays when people change their address; `nil` where one of them is not known.
-    static func isSame(_ left: AccountName?, _ right: AccountName?) -> Bool? {
-        guard let left = left?.id, let right = right?.id else { return nil }
-        return left == right
-    }
 }
 
-/// What the daemon shows to the server to be let in, without the secret itself.
-package struct CredentialsReport: Sendable, Equatable, Codable {
-    package enum Kind: String, Sendable, Codable {
-        case none
-        /// In `api_key_file`.
-        case apiKey = "api_key"
-        /// In `api_key_file`, put there by hand, and not renewed.
-        case loginToken = "login_token"
-        /// Of `prsnlctl login`: the daemon renews it.
-        case login
-        /// Only the daemon's user and root may see what they are.
-        case notReadable = "not_readable"
-
-        var words: String {
-            switch self {
-            case .apiKey: "an API key"
-            case .loginToken: "a login token"
-            case .login, .none, .notReadable: "a login"
-            }
+extension CredentialsReport.Kind {
+    var words: String {
+        switch self {
+        case .apiKey: "an API key"
+        case .loginToken: "a login token"
+        case .login, .none, .notReadable: "a login"
         }
     }
-
-    package var kind: Kind
-    /// The file that they are read from.
-    @Nullable package var path: String? = nil
-    /// When the token expires that is shown to the server.
-    @Nullable package var expiresAt: Timestamp? = nil
-    /// The server has refused them; `null` where it was not asked.
-    @Nullable package var refused: Bool? = nil
 }
 
 extension CredentialsReport {
-    /// Of what the file of `api_key_file` holds.
-    init(_ credentials: Credentials, inKeyFile path: String) {
-        self.init(kind: .apiKey, path: path)
-        guard case .loginToken(let token) = credentials else { return }
-        kind = .loginToken
-        expiresAt = AccessToken(token)?.expiresAt
-    }
-
     func paragraphs(_ style: TextStyle, now: Timestamp) -> [String] {
         let place = path.map { ", in \(style.safe($0))" } ?? ""
         var lines: [String]

@@ -1,8 +1,9 @@
 import Configuration
-import Console
+package import Console
 import Glibc
 import PRSNLClient
 import PRSNLCore
+package import Requests
 
 /// `prsnlctl login`: asks for the password, makes the login itself, and hands the pair of tokens over. The password never
 /// leaves this process but to the server, and the pair never leaves this machine.
@@ -13,7 +14,7 @@ enum LoginCommand {
             CommandOption("--email", "EMAIL", "Whose account it is; asked for where it is not given."),
             CommandOption("--server", "URL", "The server; written into the configuration where that names none."),
             CommandOption("--password-stdin", nil, "Read the password from the first line of stdin."),
-        ], asks: [LoginRequest.self, LoginCheckRequest.self], needsRoot: true, run: run)
+        ], needsRoot: true, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
@@ -208,5 +209,28 @@ enum LoginPlace {
     /// It may be in its place though the disk did not confirm it.
     private static func holds(_ login: StoredLogin, _ database: String) -> Bool {
         do throws(UserFacingError) { return try LoginFile(database: database).read() == login } catch { return true }
+    }
+}
+
+extension LoginReport: Report {
+    package var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
+
+    package func text(_ style: TextStyle) -> String {
+        var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
+        if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
+        if sameAccount == false {
+            let whose = copyAccount.map { "of \($0.text(style))" } ?? "of another server, or was made without a login"
+            lines.append(
+                style.paint("The copy on this machine is \(whose)", .yellow)
+                    + ": nothing is pulled and nothing is sent until you decide.")
+            lines.append("\(style.command(Self.acceptNew)) sets it aside and starts one of this account.")
+        } else if inUse {
+            lines.append(
+                copyAccount == nil ? "The daemon is making the first copy." : "The daemon uses it now.")
+        } else {
+            lines.append("The daemon is not running. It will use the login when it starts.")
+            if let next = style.next(nextCommand) { lines.append(next) }
+        }
+        return paragraphs(lines, style)
     }
 }

@@ -1,15 +1,14 @@
 import Configuration
 package import Console
-import Control
 import Glibc
 import PRSNLClient
-package import PRSNLCore
-import Store
+import PRSNLCore
+package import Requests
 
 /// `prsnlctl logout`: the login goes, here first, so that nothing can use it any more whatever the server says.
 enum LogoutCommand {
     static let command = Command(
-        "logout", "Forget the login, here and on the server; copy and queue stay.", asks: [LogoutRequest.self]
+        "logout", "Forget the login, here and on the server; copy and queue stay."
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
         var client = RequestClient(context)
@@ -18,35 +17,16 @@ enum LogoutCommand {
     }
 }
 
-/// Forgets the login, here and on the server.
-struct LogoutRequest: Request, BareRequest {
-    typealias Answer = LogoutReport
-    static let command = "logout"
-    var isChange: Bool { true }
-
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> LogoutReport? {
-        var report =
-            switch context.host {
-            case .daemon(let daemon, _): try await daemon.parts.login.logout()
-            case .command(let command, _): try await Self.logOutHere(context, command)
-            }
-        if let copy = context.copyAtBest() {
-            report.items = copy.copy.live
-            report.undelivered = copy.outbox.waiting + copy.outbox.parked
-        }
-        return report
-    }
-
-    private static func logOutHere(
-        _ context: RequestContext, _ command: CommandContext
-    ) async throws(UserFacingError) -> LogoutReport {
+extension CommandContext {
+    /// In the daemon's place.
+    func logout() async throws(UserFacingError) -> LogoutReport {
         var report = LogoutReport(source: .file, wasLoggedIn: false)
         // Nothing is made where nothing is.
-        if access(Descriptors.folder(of: context.database), F_OK) != 0, errno == ENOENT { return report }
-        let login = try context.withLock { () throws(UserFacingError) in
-            try remove(LoginFile(database: context.database), &report)
+        if access(Descriptors.folder(of: database), F_OK) != 0, errno == ENOENT { return report }
+        let login = try withLock(refused: LogoutRequest.refused) { () throws(UserFacingError) in
+            try Self.remove(LoginFile(database: database), &report)
         }
-        if let login { await tell(login, command, &report) }
+        if let login { await tell(login, &report) }
         return report
     }
 
@@ -71,9 +51,9 @@ struct LogoutRequest: Request, BareRequest {
     }
 
     /// Best effort: without the server, the login ends there by itself.
-    private static func tell(_ login: StoredLogin, _ command: CommandContext, _ report: inout LogoutReport) async {
+    private func tell(_ login: StoredLogin, _ report: inout LogoutReport) async {
         do throws(UserFacingError) {
-            let configuration = try command.configuration().configuration
+            let configuration = try configuration().configuration
             let client = try LoginPlan.client(login.server, configuration, .login(login.pair))
             defer { client.shutdown() }
             do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
@@ -83,39 +63,6 @@ struct LogoutRequest: Request, BareRequest {
             report.error = error
         }
     }
-}
-
-extension RequestContext {
-    /// What the copy says of itself, where it can be read: only to be told along with what was done.
-    func copyAtBest() -> CopySummary? {
-        do throws(UserFacingError) {
-            return try reader().summary()
-        } catch {
-            switch host {
-            case .daemon(let daemon, _): daemon.parts.login.log(.warning, .store, error.inFull)
-            case .command(let command, _): if error.code != .noDatabase { command.say("warning: \(error.message)") }
-            }
-            return nil
-        }
-    }
-}
-
-/// What `prsnlctl logout` did: its JSON, and the daemon's answer.
-package struct LogoutReport: ControlReply {
-    package static let type = "logout"
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    /// There was a login to forget.
-    package var wasLoggedIn: Bool
-    @Nullable package var server: String? = nil
-    /// The server was told, so that the login can no longer be used; `null` where there was none.
-    @Nullable package var serverTold: Bool? = nil
-    /// Why it could not be told.
-    @Nullable package var error: UserFacingError? = nil
-    /// What stays: items, and writes that are not delivered. `null` where there is no copy.
-    @Nullable package var items: Int? = nil
-    @Nullable package var undelivered: Int? = nil
 }
 
 extension LogoutReport: Report {

@@ -3,6 +3,7 @@ import Control
 import FoundationEssentials
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 /// `prsnlctl mcp`: the copy as tools for a language model, by the Model Context Protocol over stdin and stdout, a message of
@@ -14,8 +15,7 @@ enum MCPCommand {
         "mcp", "Offer the copy to a language model, by the Model Context Protocol on stdin and stdout.",
         options: [
             CommandOption("--allow-writes", nil, "Offer `capture`, `note` and `tag`, too. Nothing is ever deleted.")
-        ],
-        asks: [StatusRequest.self, WritesRequest.self]
+        ]
     ) { context, arguments throws(UserFacingError) in
         var server = MCPServer(context: context, allowsWrites: arguments.has("--allow-writes"))
         try server.run()

@@ -3,6 +3,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 /// Reads changes on from a place, to stdout or into a command, and keeps the place behind what was taken.

@@ -25,7 +25,7 @@ enum ChangesCommand {
                 "--reread", nil, "Print the whole timeline first, as rows of the kind `present`, and go on from there."),
             CommandOption("--failed", nil, "With --cursor: print those that its command has refused again and again."),
             CommandOption("--retry-failed", nil, "With --cursor: hand the set-aside changes to the command again."),
-        ], asks: [WatchRequest.self], onlyReads: true, run: run)
+        ], onlyReads: true, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {

@@ -1,6 +1,7 @@
 import Console
 import Control
 import PRSNLCore
+import Requests
 import Store
 
 /// Whose timeline it is, and how far the copy and the outbox are: from the facts of the status.

@@ -1,6 +1,7 @@
 import Console
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 /// What is in the database file, beyond its timeline.

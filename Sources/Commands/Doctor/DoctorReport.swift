@@ -1,5 +1,6 @@
 package import Console
 package import PRSNLCore
+package import Requests
 
 /// What `prsnlctl doctor` has found: the JSON of `--json` and the lines of its text, from the same values.
 ///

@@ -2,6 +2,7 @@ import Configuration
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 /// What the checks share: the configuration as far as it could be read, the paths, and what the daemon says of itself.

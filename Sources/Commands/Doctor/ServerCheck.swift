@@ -3,6 +3,7 @@ import Console
 import Control
 import PRSNLClient
 import PRSNLCore
+import Requests
 
 /// The route to the server, step by step, and its clock.
 struct ServerCheck: Check, Equatable {

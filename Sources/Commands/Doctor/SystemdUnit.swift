@@ -1,5 +1,6 @@
 import Glibc
 import PRSNLCore
+import Requests
 
 /// Which unit the daemon is, or would be, and what systemd says of it.
 struct SystemdUnit: Sendable, Equatable {

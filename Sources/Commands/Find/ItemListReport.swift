@@ -1,5 +1,6 @@
 package import Console
 package import PRSNLCore
+import Requests
 package import Store
 
 /// Items that were searched for or listed: the JSON of `prsnlctl search --json` and `prsnlctl list --json`.

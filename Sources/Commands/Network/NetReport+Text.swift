@@ -1,6 +1,7 @@
 package import Console
 package import NetMonitor
 import PRSNLCore
+package import Requests
 
 extension NetReport: Report {
     package func text(_ style: TextStyle) -> String {

@@ -1,7 +1,8 @@
 package import Console
 import Control
 package import PRSNLCore
-package import Store
+package import Requests
+import Store
 
 /// Many writes of one command: they are counted, and on a terminal one line tells how far they are.
 struct Batch: ~Copyable {
@@ -147,37 +148,5 @@ extension BatchReport: Report {
             summary += sending.map { "; \($0.text(style))" } ?? ""
         }
         return paragraphs([summary], style)
-    }
-}
-
-/// What became of many writes, in numbers: the answer to a `write` with `brief`.
-package struct WriteTally: ControlReply, WriteAnswer {
-    package static let type = "tally"
-    package static let variant: String? = "brief"
-    package static let mostWrites = WriteLimits.talliedTogether
-
-    package struct Refusal: Sendable, Equatable, Codable {
-        /// The place among the drafts, from 0.
-        package var index: Int
-        package var error: UserFacingError
-    }
-
-    package var source: StatusReport.Source
-    package var sending: Sending
-    /// The entries of what was accepted, in the order of the drafts.
-    package var entries: [Int64]
-    package var refused: [Refusal]
-
-    package var hasQueued: Bool { !entries.isEmpty }
-
-    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        (self.source, self.sending, entries, refused) = (source, sending, [], [])
-        entries.reserveCapacity(acceptances.count)
-        for (index, acceptance) in acceptances.enumerated() {
-            switch acceptance {
-            case .accepted(let write): entries.append(write.entry)
-            case .refused(let error): refused.append(Refusal(index: index, error: error))
-            }
-        }
     }
 }

@@ -2,6 +2,7 @@ import Console
 import Control
 import Glibc
 package import PRSNLCore
+import Requests
 
 /// `prsnlctl capture --stdin`: lines in groups, each group in one durable transaction, so that 10,000 lines a second can
 /// be accepted and no more than a group is ever in memory.

@@ -1,6 +1,7 @@
 import Console
 import Glibc
 import PRSNLCore
+import Requests
 
 /// A text that is written in the person's own editor. Its file is the person's, who is told its name before the editor opens: it goes when
 /// what was written is queued, or when nothing was.

@@ -1,14 +1,13 @@
 package import Console
-import Control
 import Glibc
 import PRSNLCore
+package import Requests
 package import Store
 
 enum QueueDropCommand {
     static let command = Command(
         "queue drop", "Give up writes that are not sent.", operands: .some("N"),
-        options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")],
-        asks: [DropRequest.self]
+        options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")]
     ) { context, arguments throws(UserFacingError) in
         var numbers = try EntryNumbers.parse(arguments)
         var outbox = RequestClient(context)
@@ -46,39 +45,9 @@ enum QueueDropCommand {
     }
 }
 
-struct DropRequest: OutboxRequest {
-    static let command = "drop"
-
-    let entries: [Int64]
-    /// Also what is queued behind them.
-    let withDependents: Bool
-    let dryRun: Bool?
-}
-
-extension DropRequest {
-    init(_ members: RequestMembers) throws(RequestRefusal) {
-        entries = try members.entries()
-        withDependents = try members.bool("with_dependents")
-        dryRun = try members.bool("dry_run")
-    }
-
-    func write(to line: inout RequestLine) {
-        line.add("entries", entries)
-        line.add("with_dependents", withDependents)
-        line.add("dry_run", dryRun ?? false)
-    }
-
-    func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> DropOutcome {
-        try await store.drop(entries, withDependents: withDependents, dryRun: !isChange, now: context.now)
-    }
-}
-
 package typealias DropReport = OutboxAnswer<DropOutcome>
 
-extension DropOutcome: OutboxOutcome {
-    package static let type = "drop"
-    package var hasChanged: Bool { !dropped.isEmpty }
-
+extension DropOutcome: OutboxText {
     fileprivate var maybeAppliedSentence: String? {
         maybeApplied.isEmpty
             ? nil

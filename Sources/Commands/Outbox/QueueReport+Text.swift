@@ -1,5 +1,6 @@
 package import Console
 import PRSNLCore
+package import Requests
 import Store
 
 extension QueueReport: Report {
@@ -222,4 +223,13 @@ extension OutboxAttempt {
         ]
         return parts.compactMap(\.self).joined(separator: ", ")
     }
+}
+
+/// An outcome of `retry-queue`, `queue drop` or `undo`, as text.
+package protocol OutboxText: OutboxOutcome {
+    func text(_ answer: OutboxAnswer<Self>, _ style: TextStyle) -> String
+}
+
+extension OutboxAnswer: Report where Outcome: OutboxText {
+    package func text(_ style: TextStyle) -> String { outcome.text(self, style) }
 }

@@ -1,5 +1,6 @@
 import Console
 import PRSNLCore
+import Requests
 import Store
 
 enum RestoreCommand {
@@ -8,7 +9,7 @@ enum RestoreCommand {
         options: [
             CommandOption("--gone", nil, "All that were delivered from here, and are gone from the server."),
             CommandOption("--no-tags", nil, "Without the tags that it had."), .wait,
-        ], asks: WriteFlow.requests + [DropRequest.self]
+        ]
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         let isOfGone = arguments.has("--gone")

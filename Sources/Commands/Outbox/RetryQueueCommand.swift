@@ -1,6 +1,6 @@
 package import Console
-import Control
 import PRSNLCore
+package import Requests
 package import Store
 
 enum RetryQueueCommand {
@@ -9,7 +9,7 @@ enum RetryQueueCommand {
         options: [
             CommandOption("--parked", nil, "Give the parked ones one more attempt, too."),
             CommandOption("--dry-run", nil, "Only say what would be done."),
-        ], asks: [RetryRequest.self]
+        ]
     ) { context, arguments throws(UserFacingError) in
         let numbers = try EntryNumbers.parse(arguments)
         let (parked, dryRun) = (arguments.has("--parked"), arguments.has("--dry-run"))
@@ -19,40 +19,9 @@ enum RetryQueueCommand {
     }
 }
 
-struct RetryRequest: OutboxRequest {
-    static let command = "retry"
-
-    /// `nil`: all that wait.
-    let entries: [Int64]?
-    let parked: Bool
-    let dryRun: Bool?
-}
-
-extension RetryRequest {
-    init(_ members: RequestMembers) throws(RequestRefusal) {
-        entries = try members.hasValue("entries") ? members.entries() : nil
-        parked = try members.bool("parked")
-        dryRun = try members.bool("dry_run")
-    }
-
-    func write(to line: inout RequestLine) {
-        if let entries { line.add("entries", entries) }
-        line.add("parked", parked)
-        line.add("dry_run", dryRun ?? false)
-    }
-
-    func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> RetryOutcome {
-        try await store.retry(entries, parked: parked, dryRun: !isChange, now: context.now)
-    }
-}
-
 package typealias RetryReport = OutboxAnswer<RetryOutcome>
 
-extension RetryOutcome: OutboxOutcome {
-    package static let type = "retry"
-    package static let sendsNow = true
-    package var hasChanged: Bool { touched > 0 }
-
+extension RetryOutcome: OutboxText {
     package func text(_ answer: RetryReport, _ style: TextStyle) -> String {
         let (isPlan, sending) = (answer.head.dryRun == true, answer.head.sending ?? .inTurn)
         var lines: [String] = []

@@ -1,6 +1,7 @@
 import Console
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 enum TagCommand {
@@ -15,7 +16,7 @@ enum TagCommand {
             CommandOption("--dry-run", nil, "List the items whose tags would change by the copy, and change nothing."),
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."),
             .wait,
-        ], asks: [TallyRequest.self, DeliveryRequest.self]
+        ]
     ) { context, arguments throws(UserFacingError) in
         let wait = try WaitOption(arguments)
         let (change, names) = try words(arguments, context)

@@ -1,12 +1,11 @@
 package import Console
-import Control
 import PRSNLCore
+package import Requests
 package import Store
 
 enum UndoCommand {
     static let command = Command(
-        "undo", "Take back what was not sent yet of the last command that wrote.",
-        asks: [UndoRequest.self]
+        "undo", "Take back what was not sent yet of the last command that wrote."
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(UndoRequest())
         try context.write(report)
@@ -14,28 +13,9 @@ enum UndoCommand {
     }
 }
 
-struct UndoRequest: OutboxRequest, BareRequest {
-    static let command = "undo"
-    var dryRun: Bool? { nil }
-
-    func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> UndoOutcome {
-        var outcome = try await store.undo(now: context.now)
-        (outcome.writes, outcome.kept) = (try context.named(outcome.writes), try context.named(outcome.kept))
-        for write in outcome.kept.prefix(UndoOutcome.mostOffers) {
-            let entry = try context.reader().outboxEntry(write.entry).entry
-            if let offer = entry.opposite { outcome.offers.append(offer) }
-        }
-        return outcome
-    }
-}
-
 package typealias UndoReport = OutboxAnswer<UndoOutcome>
 
-extension UndoOutcome: OutboxOutcome {
-    package static let type = "undo"
-    static let mostOffers = 5
-    package var hasChanged: Bool { taken > 0 }
-
+extension UndoOutcome: OutboxText {
     package func text(_ answer: UndoReport, _ style: TextStyle) -> String {
         guard count > 0 else { return "There is no command to take back.\n" }
         func names(_ entries: [OutboxEntry.Status], of count: Int) -> String {
@@ -70,34 +50,5 @@ extension UndoOutcome: OutboxOutcome {
             lines += offers.map { "    \(style.command($0))" }
         }
         return lines.map { $0 + "\n" }.joined()
-    }
-}
-
-extension OutboxEntry {
-    /// The command that does the opposite of a write that was delivered.
-    fileprivate var opposite: NextCommand? {
-        // What the server had already, or had no more, was not this write's doing.
-        guard self.state == .delivered, reason != .wasGone, self.kind != .edit || self.attempts > 0 else { return nil }
-        let asked: ItemEdit
-        switch payload {
-        case .delete: return NextCommand(["prsnlctl", "restore", self.itemID])
-        case .edit(let edit): asked = edit
-        case .create(let item):
-            guard let base else { return NextCommand(["prsnlctl", "delete", self.itemID]) }
-            // What was there before was not made by it: its tags were added.
-            asked = ItemEdit(title: item.title, tagChange: TagChange(added: base.tags == nil ? [] : item.tags))
-        }
-        var words = ["prsnlctl", "edit", self.itemID]
-        if let old = base?.title, let new = asked.title, old != new { words += ["--title", old] }
-        if let old = base?.summary, let new = asked.summary, old != new { words += ["--summary", old] }
-        if asked.tags != nil, let tags = base?.tags {
-            words += tags.isEmpty ? ["--no-tags"] : tags.flatMap { ["--tag", $0] }
-        }
-        // Only what was not so before.
-        let had = base?.tags.map(Tags.set)
-        let (added, removed) = (asked.tagChange.added, asked.tagChange.removed)
-        words += added.filter { had?.contains(ByteText($0)) != true }.flatMap { ["--remove-tag", $0] }
-        words += removed.filter { had?.contains(ByteText($0)) != false }.flatMap { ["--add-tag", $0] }
-        return words.count > 3 ? NextCommand(words) : nil
     }
 }

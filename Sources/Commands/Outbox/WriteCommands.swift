@@ -3,6 +3,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 
 enum CaptureCommand {
@@ -16,7 +17,7 @@ enum CaptureCommand {
             .text("--type", "TYPE", "The server's content type (`link`, unless said otherwise)."),
             CommandOption("--summarize", nil, "Ask the server to write a summary."),
             .wait,
-        ], asks: WriteFlow.requests + [TallyRequest.self]
+        ]
     ) { context, arguments throws(UserFacingError) in
         if arguments.has("--stdin") {
             try checkForStdin(arguments)
@@ -53,8 +54,7 @@ enum NoteCommand {
     static let command = Command(
         "note",
         "Save a note on the server. Without a text, or with `-`, it is read from stdin, or written in `$EDITOR`.",
-        operands: .any("WORD"), options: [.text("--title", "TITLE", "The note's title."), .tag, .wait],
-        asks: WriteFlow.requests
+        operands: .any("WORD"), options: [.text("--title", "TITLE", "The note's title."), .tag, .wait]
     ) { context, arguments throws(UserFacingError) in
         let words = arguments.operands
         let tags = TagWords.lowered(arguments.values("--tag"), context)
@@ -93,7 +93,7 @@ enum EditCommand {
                 isRepeatable: true),
             .text("--remove-tag", "TAG", "A tag that it loses; may be given again.", isRepeatable: true),
             .wait,
-        ], asks: WriteFlow.requests
+        ]
     ) { context, arguments throws(UserFacingError) in
         func tags(_ option: String) -> [String] { TagWords.lowered(arguments.values(option), context) }
         var edit = ItemEdit(
@@ -153,7 +153,7 @@ enum DeleteCommand {
         operands: .some("ID", most: .max),
         options: [
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,
-        ], asks: WriteFlow.requests
+        ]
     ) { context, arguments throws(UserFacingError) in
         let confirmation = Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
@@ -308,5 +308,28 @@ enum TextInput {
 
     private static func refusal(_ message: String) -> UserFacingError {
         UserFacingError(.writeInvalid, message, consequence: WritesRequest.refused)
+    }
+}
+
+extension WholeFile {
+    /// - Returns: `nil` where there is none.
+    /// - Throws: `disk_error`; `write_invalid` if it is not UTF-8, or too long.
+    static func text(of path: String, atMost limit: Int = CaptureLine.longest) throws(UserFacingError) -> String? {
+        // A FIFO without a writer would block indefinitely.
+        let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        if file < 0, errno == ENOENT { return nil }
+        guard file >= 0 else { throw failure(path, String(cString: strerror(errno))) }
+        defer { close(file) }
+        var information = stat()
+        guard fstat(file, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+            throw failure(path, "it is not a regular file")
+        }
+        return try TextInput.all(of: file, path, atMost: limit)
+    }
+
+    private static func failure(_ path: String, _ reason: String) -> UserFacingError {
+        UserFacingError(
+            .diskError, "\(path) cannot be read: \(reason).",
+            recoverySuggestion: "Look at what is there, and who may read it.")
     }
 }

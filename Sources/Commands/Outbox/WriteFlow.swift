@@ -1,11 +1,10 @@
 import Console
 import Control
-package import PRSNLCore
-package import Store
+import PRSNLCore
+import Requests
 
 /// What every command that writes goes through: journal, wait if asked to, report.
 enum WriteFlow {
-    static let requests: [any Request.Type] = [WritesRequest.self, DeliveryRequest.self]
     /// Entries that are waited for at once, so that a line of progress moves.
     private static let waitedTogether = 250
 
@@ -88,88 +87,5 @@ extension [Int64] {
     /// As many as one request may be about, or fewer.
     func groups(of size: Int = WriteLimits.together) -> [[Int64]] {
         stride(from: 0, to: count, by: size).map { Array(self[$0...].prefix(size)) }
-    }
-}
-
-/// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`. Without a daemon nothing is
-/// delivered: the file says at once how far they are.
-struct DeliveryRequest: Request {
-    typealias Answer = DeliveryReport
-    typealias Update = WaitingReport
-    static let command = "wait"
-
-    /// A century has no end, and can be calculated with.
-    private static let longest: Int64 = 100 * 366 * 86_400_000
-
-    let entries: [Int64]
-    let atMost: Duration?
-    var isChange: Bool { false }
-    var patience: Duration? { nil }
-}
-
-extension DeliveryRequest {
-    init(_ members: RequestMembers) throws(RequestRefusal) {
-        entries = try members.entries()
-        atMost = try members.number("at_most_milliseconds").map { .milliseconds(min($0, Self.longest)) }
-    }
-
-    func write(to line: inout RequestLine) {
-        line.add("entries", entries)
-        if let atMost { line.add("at_most_milliseconds", Int64(atMost.wholeMilliseconds)) }
-    }
-
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> DeliveryReport? {
-        var last: QueueReport?
-        try await context.daemon?.parts.engine.waitForDelivery(entries, atMost: atMost) { first in
-            let list = OutboxList(entries: [context.asOfNow(first)], total: 1)
-            let report = QueueReport(list, filter: .open, context)
-            if let last, report.timeless == last.timeless { return }
-            last = report
-            context.send(WaitingReport(report))
-        }
-        let entries = try context.reader().outboxEntries(entries).map(context.asOfNow)
-        return DeliveryReport(entries, sending: context.sending)
-    }
-
-    func remark(_ answer: DeliveryReport, path: String) -> String? {
-        Remark.writes(answer.deliveries.contains { $0.state.isWaiting }, path: path)
-    }
-}
-
-extension QueueReport {
-    /// Without what changes as time passes, although nothing happens.
-    fileprivate var timeless: QueueReport {
-        var report = self
-        report.generatedAt = .earliest
-        for index in entries.indices {
-            (report.entries[index].nextAttemptAt, report.entries[index].reachableAge) = (nil, 0)
-        }
-        return report
-    }
-}
-
-/// The first of the entries that still waits, and why.
-package struct WaitingReport: ControlReply {
-    package static let type = "waiting"
-
-    package var queue: QueueReport
-
-    package init(_ queue: QueueReport) { self.queue = queue }
-    package init(from decoder: any Decoder) throws { queue = try QueueReport(from: decoder) }
-    package func encode(to encoder: any Encoder) throws { try queue.encode(to: encoder) }
-}
-
-/// How far some entries are: the answer to a `wait`.
-package struct DeliveryReport: ControlReply {
-    package static let type = "delivery"
-
-    /// Entries that are no longer there are left out.
-    package var deliveries: [OutboxEntry.Status]
-    /// When those that wait will be sent; `null` from a daemon of an older release.
-    @Nullable package var sending: Sending? = nil
-
-    package init(_ entries: [OutboxEntry], sending: Sending? = nil) {
-        deliveries = entries.map(\.shown)
-        self.sending = sending
     }
 }

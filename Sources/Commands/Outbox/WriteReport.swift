@@ -1,107 +1,8 @@
 package import Console
-package import Control
-package import PRSNLCore
-package import Store
+import PRSNLCore
+package import Requests
 
-/// What a write may be answered with.
-package protocol WriteAnswer: ControlReply {
-    /// `ControlRequest.variant`
-    static var variant: String? { get }
-    /// So many writes may be answered so.
-    static var mostWrites: Int { get }
-    var hasQueued: Bool { get }
-
-    init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending)
-}
-
-/// Accepts writes. Answered when all of them are on disk.
-package struct AcceptRequest<Answer: WriteAnswer>: Request {
-    package static var command: String { "write" }
-    package static var variant: String? { Answer.variant }
-    package static var refused: String { "Nothing was queued." }
-
-    package let writes: [WriteRequest]
-    /// Of the command that they belong to; `nil` where they are all of it.
-    package var command: RequestKey?
-    package var isChange: Bool { true }
-
-    package init(_ writes: [WriteRequest]) { self.writes = writes }
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
-        writes = try members.writes(most: Answer.mostWrites)
-        guard let text = try members.text("command_key") else { return }
-        guard let key = RequestKey(text) else { throw RequestRefusal(reason: "command_key is no key") }
-        command = key
-    }
-
-    package func write(to line: inout RequestLine) {
-        if let command { line.add("command_key", command.text) }
-        line.add(writes)
-    }
-
-    package func part(of command: RequestKey) -> Self {
-        var part = self
-        part.command = command
-        return part
-    }
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer? {
-        // Time in which the server could be reached counts for those that waited, and not for these.
-        await context.daemon?.parts.engine.countReachable()
-        let accepted = try await context.withStore { store throws(UserFacingError) in
-            try await store.accept(writes, command: command, now: context.now)
-        }
-        context.daemon?.parts.engine.writesAccepted()
-        return Answer(accepted, source: context.source, sending: context.sending)
-    }
-
-    package func remark(_ answer: Answer, path: String) -> String? { Remark.writes(answer.hasQueued, path: path) }
-}
-
-/// Answered with each of them.
-package typealias WritesRequest = AcceptRequest<WriteReport>
-/// For many: answered with numbers alone.
-package typealias TallyRequest = AcceptRequest<WriteTally>
-
-/// What became of some writes: the JSON of `capture`, `note`, `edit` and `delete`.
-package struct WriteReport: ControlReply, WriteAnswer {
-    package static let type = "write"
-    package static let variant: String? = nil
-    package static let mostWrites = WriteLimits.together
-
-    package struct Write: Sendable, Equatable, Codable {
-        package enum Outcome: String, Sendable, Codable {
-            /// On disk.
-            case accepted
-            /// Nothing was queued for it: see `error`.
-            case refused
-        }
-
-        package var outcome: Outcome
-        @Nullable package var entry: Int64? = nil
-        @Nullable package var state: OutboxEntry.State? = nil
-        @Nullable package var kind: OutboxEntry.Kind? = nil
-        @Nullable package var itemID: String? = nil
-        package var wasQueued = false
-        package var supersedes: [Int64] = []
-        @Nullable package var behind: Int64? = nil
-        /// The parked entry that it waits for.
-        @Nullable package var awaitsDecision: Int64? = nil
-        @Nullable package var remark: String? = nil
-        /// Why it was refused, or what the last attempt failed with.
-        @Nullable package var error: UserFacingError? = nil
-    }
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    package var sending: Sending
-    package var waited = false
-    /// In the order of the drafts.
-    package var writes: [Write]
-
-    package init(_ acceptances: [Acceptance], source: StatusReport.Source, sending: Sending) {
-        (self.source, self.sending, writes) = (source, sending, acceptances.map(Write.init))
-    }
-
+extension WriteReport: Report {
     /// Of the answers to one command's requests: at least one.
     init(joining answers: [WriteReport]) {
         self = answers[0]
@@ -110,8 +11,6 @@ package struct WriteReport: ControlReply, WriteAnswer {
             writes += answer.writes
         }
     }
-
-    package var hasQueued: Bool { writes.contains { $0.outcome == .accepted && $0.state != .delivered } }
 
     /// The entries whose end is still to come.
     package var waiting: [Int64] { writes.filter { $0.state?.isWaiting == true }.compactMap(\.entry) }
@@ -134,21 +33,7 @@ package struct WriteReport: ControlReply, WriteAnswer {
         let isOver = states.allSatisfy { $0 == .delivered || $0 == .superseded }
         return waited && !isOver ? .notDelivered : .fine
     }
-}
 
-extension WriteReport.Write {
-    init(_ acceptance: Acceptance) {
-        switch acceptance {
-        case .accepted(let write):
-            self.init(
-                outcome: .accepted, entry: write.entry, state: write.state, kind: write.kind, itemID: write.itemID,
-                wasQueued: write.wasQueued, supersedes: write.supersedes, behind: write.behind)
-        case .refused(let error): self.init(outcome: .refused, error: error)
-        }
-    }
-}
-
-extension WriteReport: Report {
     /// What was accepted, a line each. What was refused is talk, not data: `refusals`.
     package func text(_ style: TextStyle) -> String {
         writes.filter { $0.outcome == .accepted }.map { line($0, style) + "\n" }.joined()
@@ -243,64 +128,7 @@ extension String {
     var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
-extension RequestMembers {
-    func entries() throws(RequestRefusal) -> [Int64] {
-        guard let entries = try numbers("entries"), !entries.isEmpty, entries.count <= WriteLimits.together else {
-            throw RequestRefusal(reason: "entries must have 1 to \(WriteLimits.together) numbers")
-        }
-        return entries
-    }
-
-    func writes(most: Int) throws(RequestRefusal) -> [WriteRequest] {
-        let writes = try value("writes") { reader in
-            var writes: [WriteRequest] = []
-            try reader.array { reader in
-                guard writes.count < most else { throw RequestRefusal(reason: "writes has more than \(most)") }
-                do { writes.append(try .init(try JSONFields(&reader))) } catch let failure as JSONFields.Failure {
-                    throw RequestRefusal(reason: "writes[\(writes.count)]: \(failure.reason)")
-                }
-            }
-            return writes
-        }
-        guard let writes, !writes.isEmpty else { throw RequestRefusal(reason: "writes must have 1 to \(most) objects") }
-        return writes
-    }
-}
-
-extension RequestLine {
-    mutating func add(_ writes: [WriteRequest]) {
-        add("writes") { bytes in
-            bytes.reserveCapacity(writes.count * 192)
-            bytes.append(UInt8(ascii: "["))
-            for (index, write) in writes.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                write.fields.append(to: &bytes)
-            }
-            bytes.append(UInt8(ascii: "]"))
-        }
-    }
-}
-
-/// When the daemon will send what is queued, as far as that can be known.
-package enum Sending: String, Sendable, Codable {
-    /// The server is reachable.
-    case inTurn = "in_turn"
-    case whenReachable = "when_reachable"
-    /// The server refuses the credentials.
-    case whenAuthorized = "when_authorized"
-    /// The server is reachable, and something else keeps all writes back.
-    case whenPossible = "when_possible"
-    case whenDaemonRuns = "when_daemon_runs"
-
-    init(_ state: EngineState) {
-        self =
-            switch state.connectivity.state {
-            case .online: state.hindrance == nil ? .inTurn : .whenPossible
-            case .unauthorized: .whenAuthorized
-            case .unknown, .offline, .unreachable, .portal: .whenReachable
-            }
-    }
-
+extension Sending {
     func text(_ style: TextStyle) -> String {
         switch self {
         case .inTurn: "will be sent in turn"

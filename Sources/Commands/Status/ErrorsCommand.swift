@@ -1,14 +1,14 @@
 package import Console
-import Control
 package import PRSNLCore
-package import Store
+package import Requests
+import Store
 
 /// `prsnlctl errors`
 enum ErrorsCommand {
     static let command = Command(
         "errors", "List the errors that the daemon has met, or explain a code.", operands: .atMostOne("CODE"),
         options: [CommandOption("--clear", nil, "Forget them; those that go on come back.")],
-        asks: [ErrorsRequest.self, ClearErrorsRequest.self], onlyReads: true
+        onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if let name = arguments.operands.first {
             if arguments.has("--clear") { throw arguments.failure("--clear takes no CODE") }
@@ -62,52 +62,6 @@ package struct CodeReport: Report {
             return nil
         }
     }
-}
-
-/// Asks for the errors that recur.
-struct ErrorsRequest: Request, BareRequest {
-    typealias Answer = ErrorsReport
-    static let command = "errors"
-    var isChange: Bool { false }
-
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
-        // The daemon also knows those that the disk has not taken.
-        let errors =
-            if let daemon = context.daemon { try await daemon.parts.store.recurringErrors() } else {
-                try context.reader().recurringErrors()
-            }
-        return ErrorsReport(source: context.source, generatedAt: context.now, errors: errors)
-    }
-}
-
-/// Forgets the errors that recur.
-struct ClearErrorsRequest: Request, BareRequest {
-    typealias Answer = ErrorsReport
-    static let command = "errors"
-    static let variant: String? = "clear"
-    var isChange: Bool { true }
-
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
-        let cleared = try await context.withStore { store throws(UserFacingError) in try await store.forgetErrors() }
-        return ErrorsReport(source: context.source, generatedAt: context.now, cleared: cleared)
-    }
-
-    func remark(_ answer: ErrorsReport, path: String) -> String? {
-        Remark.change(answer.cleared ?? 0 > 0, path: path)
-    }
-}
-
-/// The errors that the daemon has met, grouped by code and endpoint: the JSON of `prsnlctl errors --json`.
-package struct ErrorsReport: ControlReply {
-    package static let type = "errors"
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    package var generatedAt: Timestamp
-    /// How many were forgotten; `null` without `--clear`.
-    @Nullable package var cleared: Int? = nil
-    /// Those that go on first, each half with the newest first.
-    package var errors: [RecurringError] = []
 }
 
 extension ErrorsReport: Report {

@@ -1,36 +1,15 @@
 package import Console
-import Control
 import PRSNLCore
-package import Store
+package import Requests
 
 /// `prsnlctl history`
 enum HistoryCommand {
     static let command = Command(
-        "history", "List the last pulls.", asks: [HistoryRequest.self], onlyReads: true
+        "history", "List the last pulls.", onlyReads: true
     ) { context, _ throws(UserFacingError) in
         try context.write(try context.answer(HistoryRequest()))
         return .fine
     }
-}
-
-/// Asks for the last pulls.
-struct HistoryRequest: Request, BareRequest {
-    typealias Answer = HistoryReport
-    static let command = "history"
-    var isChange: Bool { false }
-
-    func answer(_ context: RequestContext) throws(UserFacingError) -> HistoryReport? {
-        HistoryReport(source: context.source, pulls: try context.reader().history())
-    }
-}
-
-/// The pulls that did something, the newest first: the JSON of `prsnlctl history --json`.
-package struct HistoryReport: ControlReply {
-    package static let type = "history"
-
-    package var schemaVersion = 1
-    package var source: StatusReport.Source
-    package var pulls: [PullRecord]
 }
 
 extension HistoryReport: Report {

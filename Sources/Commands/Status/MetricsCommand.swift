@@ -1,7 +1,7 @@
 import Console
 import Glibc
 import PRSNLCore
-import Store
+import Requests
 
 /// `prsnlctl metrics`: the status for Prometheus.
 enum MetricsCommand {
@@ -10,7 +10,7 @@ enum MetricsCommand {
         options: [
             CommandOption("--output", "FILE", "Write into FILE (mode 0644), for the textfile collector."),
             CommandOption("--http", nil, "Answer one HTTP request on stdin, for a systemd socket with `Accept=yes`."),
-        ], asks: [StatusRequest.self], hasJSON: false, onlyReads: true,
+        ], hasJSON: false, onlyReads: true,
         // Root's FILE is in a folder of root's.
         needsRoot: true
     ) { context, arguments throws(UserFacingError) in

@@ -2,6 +2,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 
 /// One HTTP request on stdin, answered on stdout: a connection that systemd has taken (systemd.socket(5), Accept=yes).
 enum MetricsConnection {

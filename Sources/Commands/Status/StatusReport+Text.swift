@@ -1,8 +1,13 @@
 package import Console
 import PRSNLCore
-import Store
+package import Requests
 
 extension StatusReport: Report {
+    /// 0; 3 where the daemon runs and could not be asked; 4 where `attention` has a reason.
+    package var exitCode: ExitCode {
+        noDaemon?.state == .unreachable ? .daemonNotRunning : attention.isEmpty ? .fine : .needsAttention
+    }
+
     package func text(_ style: TextStyle) -> String {
         var rows: [TextLayout.Field] = []
         for fact in StatusFact.all where !fact.label.isEmpty {

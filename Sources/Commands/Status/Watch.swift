@@ -2,7 +2,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
-import Store
+import Requests
 
 /// `--watch`: shows a report again each time that the daemon says that something has changed.
 enum Watch {
@@ -78,50 +78,4 @@ extension Watch {
 extension CommandOption {
     static let watch = CommandOption(
         "--watch", nil, "Show it again each time that something changes, until it is interrupted.")
-}
-
-/// Asks to be told of each change of what `status` and `queue` show, until one side leaves; or of each row of `change`.
-struct WatchRequest: Request {
-    typealias Answer = ChangeSign
-    static let command = "watch"
-
-    var changes = false
-    var isChange: Bool { false }
-    var place: RequestPlace { .daemon }
-
-    /// Twice a second at the most, and only while somebody watches.
-    private static let interval: Duration = .milliseconds(500)
-    /// Rows are told at once. Without any, so often.
-    private static let longest: Duration = .seconds(3_600)
-}
-
-extension WatchRequest {
-    init(_ members: RequestMembers) throws(RequestRefusal) { changes = try members.bool("changes") }
-    func write(to line: inout RequestLine) { line.add("changes", changes) }
-
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> ChangeSign? {
-        let parts = try context.requireDaemon().parts
-        if changes {
-            let (id, wakeup) = parts.store.changesMade.join()
-            defer { parts.store.changesMade.leave(id) }
-            // The first: whoever reads after it misses nothing.
-            context.send(ChangeSign())
-            while !Task.isCancelled {
-                await wakeup.wait(atMost: Self.longest, time: context.time)
-                context.send(ChangeSign())
-            }
-            return nil
-        }
-        var last: (EngineState, Int64)?
-        while true {
-            let now = (parts.engine.state, await parts.store.changes)
-            if let last, last != now { context.send(ChangeSign()) }
-            last = now
-            do { try await context.time.sleep(Self.interval) } catch { return nil }
-        }
-    }
-}
-
-struct ChangeSign: ControlReply {
-    static let type = "changed"
 }

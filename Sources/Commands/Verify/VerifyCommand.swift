@@ -1,8 +1,7 @@
-import Configuration
 package import Console
-import Control
 import Glibc
 import PRSNLCore
+import Requests
 package import Store
 
 /// `prsnlctl verify`: whether the copy and the server are equal, whether the file is sound by itself, and a digest by which two
@@ -18,7 +17,7 @@ enum VerifyCommand {
             CommandOption("--file", nil, "Look at the file alone, without the server and the daemon."),
             CommandOption(
                 "--digest", nil, "Print a digest of the timeline: two machines compare it, without the server."),
-        ], asks: [VerifyRequest.self]
+        ]
     ) { context, arguments throws(UserFacingError) in
         if ["--texts", "--file", "--digest"].count(where: arguments.has) > 1 {
             throw arguments.failure("--texts, --file and --digest are three different questions")
@@ -53,55 +52,9 @@ enum VerifyCommand {
     }
 }
 
-/// Asks for a comparison of the server's list with the file.
-struct VerifyRequest: Request {
-    typealias Answer = VerifyReport
-    typealias Update = Progress
-    static let command = "verify"
-    static let asksServer = true
-
-    /// As `VerifiedTexts` has it.
-    let texts: String
-    /// It asks the server as often as a sweep does.
-    var isChange: Bool { true }
-    var place: RequestPlace { .daemon }
-    var patience: Duration? { nil }
-
-    func answer(_ context: RequestContext) async throws(UserFacingError) -> VerifyReport? {
-        let daemon = try context.requireDaemon()
-        guard let texts = VerifiedTexts(texts, at: context.now) else {
-            throw UserFacingError(.usage, "There is no such part of the texts.")
-        }
-        guard !daemon.isVerifying.exchange(true, ordering: .relaxed) else {
-            throw UserFacingError(
-                .daemonBusy, "Another verification is under way.", consequence: "Nothing was compared.")
-        }
-        defer { daemon.isVerifying.store(false, ordering: .relaxed) }
-        let report = try await daemon.parts.engine.verify(texts) { context.send($0) }
-        let last = LastVerification(
-            at: report.to, differences: report.onlyThere + report.onlyHere + report.differing + report.skipped,
-            epoch: report.epoch)
-        // Who may read the copy may read it, too.
-        let path = LastVerification.path(beside: daemon.database)
-        if let reason = WholeFile.replace(path, by: last.text, mode: 0o640) {
-            throw UserFacingError(.diskError, "\(path) cannot be replaced: \(reason).")
-        }
-        return report
-    }
-}
-
-extension VerifyRequest {
-    init(_ members: RequestMembers) throws(RequestRefusal) { texts = try members.text("texts") ?? "none" }
-
-    func write(to line: inout RequestLine) { line.add("texts", texts) }
-}
-
-extension VerifyReport: ControlReply {
-    package static let type = "verify"
-    package var exitCode: ExitCode { outcome == .equal ? .fine : .needsAttention }
-}
-
 extension VerifyReport: Report {
+    package var exitCode: ExitCode { outcome == .equal ? .fine : .needsAttention }
+
     package func text(_ style: TextStyle) -> String {
         var lines = differences.map { difference in
             let id = difference.itemID.map { style.safe(OutboxWords.shortID($0)) } ?? "-"

@@ -1,6 +1,6 @@
-import Commands
 import Glibc
 import PRSNLCore
+import Requests
 import Store
 import SyncEngine
 import Synchronization

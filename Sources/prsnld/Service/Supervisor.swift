@@ -1,7 +1,7 @@
-import Commands
 import Control
 import Glibc
 import PRSNLCore
+import Requests
 import SyncEngine
 import Synchronization
 

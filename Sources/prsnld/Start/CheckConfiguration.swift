@@ -1,7 +1,7 @@
-import Commands
 import Configuration
 import PRSNLClient
 import PRSNLCore
+import Requests
 
 /// `prsnld --check-config`: everything that is checked at the start without touching file or server.
 enum CheckConfiguration {

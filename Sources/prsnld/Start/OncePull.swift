@@ -1,7 +1,7 @@
-import Commands
 import Console
 import Glibc
 import PRSNLCore
+import Requests
 import SyncEngine
 
 /// `prsnld --once`: pulls everything there is, then ends.

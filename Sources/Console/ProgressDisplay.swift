@@ -1,5 +1,3 @@
-package import Console
-import Control
 package import PRSNLCore
 
 /// Progress on stderr: a bar that is rewritten in place on a terminal, a line every ten seconds elsewhere.
@@ -27,7 +25,7 @@ package struct ProgressDisplay: Sendable {
     }
 
     /// Of this process's own work.
-    mutating func show(_ kind: Progress.Kind, _ done: Int, of whole: Int? = nil) {
+    package mutating func show(_ kind: Progress.Kind, _ done: Int, of whole: Int? = nil) {
         if meter?.progress.kind != kind { meter = ProgressMeter(kind) }
         meter?.reach(done, of: whole)
         if let meter { show(meter.progress) }
@@ -47,10 +45,6 @@ package struct ProgressDisplay: Sendable {
         if hasBar { StandardStream.error.write("\r\u{1B}[K") }
         hasBar = false
     }
-}
-
-extension Progress: ControlReply {
-    package static let type = "progress"
 }
 
 extension Progress {

@@ -3,6 +3,8 @@ import Configuration
 import Control
 import Glibc
 import PRSNLCore
+import Requests
+import Store
 
 /// Who may write the file while the daemon is stopped: the owner of its folder, who is the daemon's user. What anybody
 /// else made there, SQLite's files beside the database above all, the daemon could not open.
@@ -116,5 +118,53 @@ enum FileOwner {
                 + "\(UserDatabase.user(geteuid())).",
             consequence: consequence,
             recoverySuggestion: "Start the daemon, or give the command as that user.", nextCommand: command)
+    }
+}
+
+extension CommandContext: CommandHost {
+    var database: String { paths.database }
+
+    func openStore() throws(UserFacingError) -> Store {
+        try Store(path: database, allowsNetwork: paths.allowsNetworkFileSystem)
+    }
+
+    func withStore<Value: Sendable>(
+        refused: String, isChange: Bool, _ body: (Store) async throws(UserFacingError) -> Value
+    ) async throws(UserFacingError) -> Value {
+        try FileOwner.become(ownerOf: database, consequence: refused)
+        let store = try openStore()
+        do throws(UserFacingError) {
+            let value = try await body(store)
+            if isChange { await Self.index(store) }
+            await store.close()
+            return value
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    /// Works beside a database that need not be there yet, as the owner of the folder.
+    func withLock<Value>(
+        refused: String, _ body: () throws(UserFacingError) -> Value
+    ) throws(UserFacingError) -> Value {
+        try FileOwner.become(ownerOfFolderOf: database, consequence: refused)
+        Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
+        let lock = try DatabaseLock(database: database)
+        defer { withExtendedLifetime(lock) {} }
+        return try body()
+    }
+
+    /// Items that are indexed with a write. A larger backlog is left to the daemon.
+    private static let mostIndexed = 32
+
+    private static func index(_ store: Store) async {
+        let time = TimeSource.system
+        do throws(UserFacingError) {
+            guard try await store.searchState().notIndexed <= mostIndexed else { return }
+            _ = try await store.indexSome(now: time.now(), uptime: time.uptime)
+        } catch {
+            // The write is on the disk, and the next daemon indexes it.
+        }
     }
 }

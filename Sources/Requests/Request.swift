@@ -1,5 +1,4 @@
 package import Control
-import Glibc
 package import PRSNLClient
 package import PRSNLCore
 package import Store
@@ -17,7 +16,7 @@ package enum RequestPlace: Sendable {
 }
 
 /// A request and its one answer. In the daemon it is answered behind the socket. Where no daemon runs, prsnlctl runs the
-/// same function in its own process.
+/// same function in its own process. The text that a person reads of the answer is prsnlctl's own business.
 package protocol Request: ControlRequest {
     /// What did not happen where it was refused, in a sentence for a person.
     static var refused: String { get }
@@ -43,6 +42,17 @@ extension Request {
     package func remark(_ answer: Answer, path: String) -> String? { nil }
 }
 
+extension RequestTable {
+    /// Every request that the control socket answers.
+    package static let all: [any Request.Type] = [
+        StatusRequest.self, WatchRequest.self, HistoryRequest.self, ErrorsRequest.self, ClearErrorsRequest.self,
+        SyncNowRequest.self, VerifyRequest.self, RebuildIndexRequest.self, NetRequest.self, NetWatchRequest.self,
+        PingRequest.self, WritesRequest.self, TallyRequest.self, DeliveryRequest.self, QueueRequest.self,
+        EntryRequest.self, RetryRequest.self, DropRequest.self, UndoRequest.self, LoginRequest.self,
+        LoginCheckRequest.self, LogoutRequest.self, WhoamiRequest.self, AccountRequest.self,
+    ]
+}
+
 /// What prsnlctl says of a file that it has opened in the daemon's place.
 enum Remark {
     static func look(path: String) -> String { "looked into \(path)" }
@@ -54,16 +64,38 @@ enum Remark {
     }
 }
 
+/// prsnlctl's own process, where no daemon answers: it opens the file itself, as its owner.
+package protocol CommandHost: Sendable {
+    var database: String { get }
+    /// - Throws: `database_locked`, `no_database`, `not_owner`; what opening the file throws.
+    func withStore<Value: Sendable>(
+        refused: String, isChange: Bool, _ body: (Store) async throws(UserFacingError) -> Value
+    ) async throws(UserFacingError) -> Value
+    /// - Throws: `not_owner`, `database_locked`.
+    func withLock<Value>(
+        refused: String, _ body: () throws(UserFacingError) -> Value
+    ) throws(UserFacingError) -> Value
+    func say(_ text: Advice)
+
+    // What the daemon and a command answer in different ways.
+    func status(because noDaemon: UserFacingError) throws(UserFacingError) -> StatusReport
+    func account(_ request: AccountRequest) async throws(UserFacingError) -> AccountReport
+    func whoami(because noDaemon: UserFacingError) throws(UserFacingError) -> WhoamiReport
+    func logout() async throws(UserFacingError) -> LogoutReport
+}
+
 /// What a request may use for its answer: the file, and the daemon where one answers.
 package struct RequestContext: Sendable {
-    enum Host: Sendable {
+    package enum Host: Sendable {
         case daemon(RunningDaemon, ControlConversation)
-        /// prsnlctl's own process, with the reason for which no daemon answers.
-        case command(CommandContext, noDaemon: UserFacingError)
+        /// With the reason for which no daemon answers.
+        case command(any CommandHost, noDaemon: UserFacingError)
     }
 
     let host: Host
     let refused: String
+
+    package init(host: Host, refused: String) { (self.host, self.refused) = (host, refused) }
 
     var daemon: RunningDaemon? { if case .daemon(let daemon, _) = host { daemon } else { nil } }
     var engine: EngineState? { daemon?.parts.engine.state }
@@ -74,7 +106,7 @@ package struct RequestContext: Sendable {
     var database: String {
         switch host {
         case .daemon(let daemon, _): daemon.database
-        case .command(let context, _): context.paths.database
+        case .command(let command, _): command.database
         }
     }
 
@@ -96,48 +128,25 @@ package struct RequestContext: Sendable {
     /// Works with the daemon's open file. Without a daemon, opens the file under the lock for as long as this takes.
     ///
     /// - Parameter isChange: Items that changed are indexed, as the daemon does it.
-    /// - Throws: `database_locked`, `no_database`, `not_owner`; what opening the file throws.
     func withStore<Value: Sendable>(
         isChange: Bool = true, _ body: (Store) async throws(UserFacingError) -> Value
     ) async throws(UserFacingError) -> Value {
         switch host {
-        case .daemon(let daemon, _): return try await body(daemon.parts.store)
-        case .command(let context, _):
-            try FileOwner.become(ownerOf: database, consequence: refused)
-            let store = try Store(path: database, allowsNetwork: context.paths.allowsNetworkFileSystem)
-            do throws(UserFacingError) {
-                let value = try await body(store)
-                if isChange { await Self.index(store) }
-                await store.close()
-                return value
-            } catch {
-                await store.close()
-                throw error
-            }
+        case .daemon(let daemon, _): try await body(daemon.parts.store)
+        case .command(let command, _): try await command.withStore(refused: refused, isChange: isChange, body)
         }
     }
 
-    /// Works beside a database that need not be there yet: under the daemon's lock, as the owner of the folder.
-    ///
-    /// - Throws: `not_owner`, `database_locked`.
-    func withLock<Value>(_ body: () throws(UserFacingError) -> Value) throws(UserFacingError) -> Value {
-        try FileOwner.become(ownerOfFolderOf: database, consequence: refused)
-        Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
-        let lock = try DatabaseLock(database: database)
-        defer { withExtendedLifetime(lock) {} }
-        return try body()
-    }
-
-    /// Items that are indexed with a write. A larger backlog is left to the daemon.
-    private static let mostIndexed = 32
-
-    private static func index(_ store: Store) async {
-        let time = TimeSource.system
+    /// What the copy says of itself, where it can be read: only to be told along with what was done.
+    func copyAtBest() -> CopySummary? {
         do throws(UserFacingError) {
-            guard try await store.searchState().notIndexed <= mostIndexed else { return }
-            _ = try await store.indexSome(now: time.now(), uptime: time.uptime)
+            return try reader().summary()
         } catch {
-            // The write is on the disk, and the next daemon indexes it.
+            switch host {
+            case .daemon(let daemon, _): daemon.parts.login.log(.warning, .store, error.inFull)
+            case .command(let command, _): if error.code != .noDatabase { command.say("warning: \(error.message)") }
+            }
+            return nil
         }
     }
 
@@ -192,10 +201,9 @@ package final class RunningDaemon: Sendable {
         self.begin = begin
     }
 
-    /// Every request of every command.
     package var requests: RequestTable {
         var table = RequestTable()
-        for request in Command.all.flatMap(\.requests) { add(request, to: &table) }
+        for request in RequestTable.all { add(request, to: &table) }
         return table
     }
 

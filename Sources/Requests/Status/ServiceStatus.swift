@@ -1,4 +1,3 @@
-import Console
 import Glibc
 package import PRSNLCore
 package import Store

@@ -1,5 +1,4 @@
 package import Configuration
-import Glibc
 package import PRSNLClient
 package import PRSNLCore
 package import SyncEngine
@@ -81,11 +80,12 @@ package final class LoginKeeper: Sendable {
             source.withLock { if $0 == .login { $0 = .none } }
             engine.credentialsChanged()
         }
-        guard end.wasThere else { return LogoutReport(source: .daemon, wasLoggedIn: false) }
+        var report = LogoutReport(source: .daemon, wasLoggedIn: end.wasThere)
+        guard end.wasThere else { return report }
         log(.notice, .config, "logged out")
-        let failure = await tell(end)
-        return LogoutReport(
-            source: .daemon, wasLoggedIn: true, server: server.text, serverTold: failure == nil, error: failure)
+        (report.server, report.error) = (server.text, await tell(end))
+        report.serverTold = report.error == nil
+        return report
     }
 
     /// - Returns: why the server could not be told, where it could not.
@@ -129,61 +129,6 @@ package final class LoginKeeper: Sendable {
         client.replaceCredentials(credentials)
         engine.credentialsChanged()
         log(.notice, .config, message)
-    }
-}
-
-/// What there is to show to the server at the start.
-package struct FoundCredentials {
-    package var credentials = Credentials.none
-    var source = LoginKeeper.Source.none
-    /// Where the credentials are one.
-    var login: StoredLogin?
-    package var warnings: [Advice] = []
-
-    /// The key file, else the login beside the database.
-    ///
-    /// - Throws: what `keyFile` and `LoginFile.read` throw; `login_other_server`.
-    package init(
-        _ configuration: DaemonConfiguration, _ environment: ProcessEnvironment, server: ServerURL
-    ) throws(UserFacingError) {
-        let file = LoginFile(database: configuration.database)
-        if let (credentials, path) = try Self.keyFile(configuration, environment) {
-            self.credentials = credentials
-            source = .keyFile(path: path)
-            if file.exists {
-                warnings.append("there are credentials in \(path) and a login in \(file.path); the login is not used")
-            }
-            return
-        }
-        guard let login = try file.read() else {
-            if !configuration.sync.anonymous {
-                warnings.append("no api_key_file and no login: log in first with `prsnlctl login`")
-            }
-            return
-        }
-        try login.check(isFor: server)
-        credentials = .login(login.pair)
-        source = .login
-        self.login = login
-    }
-
-    /// - Returns: `nil` where no key file is configured, and systemd gives none.
-    /// - Throws: `key_file_unreadable`, `key_file_exposed`, `key_file_invalid`.
-    static func keyFile(
-        _ configuration: DaemonConfiguration, _ environment: ProcessEnvironment
-    ) throws(UserFacingError) -> (credentials: Credentials, path: String)? {
-        guard let path = configuration.apiKeyFile else { return nil }
-        let text = try KeyFile.read(path: path, credentialsDirectory: environment.variables["CREDENTIALS_DIRECTORY"])
-        return (try Credentials.parse(text), path)
-    }
-
-    /// Whether there may be a key that this process cannot see: systemd hides the credentials of a unit from the command that
-    /// a reload runs first. A login beside the database may be of no use then, and wrong without any harm.
-    package static func areHidden(_ configuration: DaemonConfiguration, _ environment: ProcessEnvironment) -> Bool {
-        guard let folder = environment.variables["CREDENTIALS_DIRECTORY"], access(folder, X_OK) != 0 else {
-            return false
-        }
-        return configuration.apiKeyFile?.hasPrefix(folder + "/") ?? true
     }
 }
 

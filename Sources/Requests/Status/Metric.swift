@@ -8,7 +8,7 @@ package struct Metric {
     package let label: String?
     package let values: (StatusReport) -> [(label: String, value: Double?)]
 
-    init(
+    package init(
         _ name: String, _ help: String, by label: String? = nil,
         _ values: @escaping (StatusReport) -> [(label: String, value: Double?)]
     ) {

@@ -3,7 +3,7 @@ import Console
 import Control
 import Glibc
 import PRSNLCore
-import Store
+import Requests
 
 /// prsnlctl's one door. It decides who answers a request: the daemon that works on the file that is meant, else this process.
 ///

@@ -6,13 +6,13 @@ package struct ConnectivityWords {
     /// As it is called in a table.
     package let name: String
     /// In the line of systemd.
-    let brief: String
+    package let brief: String
     /// Why nothing is read any more; `nil` where it is, or where that depends on the reason.
-    var sentence: String? = nil
+    package var sentence: String? = nil
     /// What the daemon does about it; `nil` where it does what it always does.
     package var consequence: String? = nil
     /// What writes wait for.
-    var waitsFor = "for the server"
+    package var waitsFor = "for the server"
     /// Why what is due is not sent; `nil` where it is.
     package var due: String? = nil
 

@@ -1,4 +1,5 @@
 package import Console
+import PRSNLClient
 package import PRSNLCore
 import Store
 
