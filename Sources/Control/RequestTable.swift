@@ -25,8 +25,6 @@ package struct RequestTable: Sendable {
             let request = try Request(members)
             return Read(request: request) { await answer(request, $0) }
         }
-        // Some commands ask the same.
-        guard entries[Request.command]?.contains(where: { $0.variant == Request.variant }) != true else { return }
         entries[Request.command, default: []].append(entry)
     }
 

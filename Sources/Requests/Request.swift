@@ -18,6 +18,8 @@ package enum RequestPlace: Sendable {
 /// A request and its one answer. In the daemon it is answered behind the socket. Where no daemon runs, prsnlctl runs the
 /// same function in its own process. The text that a person reads of the answer is prsnlctl's own business.
 package protocol Request: ControlRequest {
+    /// Declared here again, so that it follows from `answer`.
+    associatedtype Answer
     /// What did not happen where it was refused, in a sentence for a person.
     static var refused: String { get }
     var place: RequestPlace { get }
@@ -72,9 +74,7 @@ package protocol CommandHost: Sendable {
         refused: String, isChange: Bool, _ body: (Store) async throws(UserFacingError) -> Value
     ) async throws(UserFacingError) -> Value
     /// - Throws: `not_owner`, `database_locked`.
-    func withLock<Value>(
-        refused: String, _ body: () throws(UserFacingError) -> Value
-    ) throws(UserFacingError) -> Value
+    func withLock<Value>(refused: String, _ body: () throws(UserFacingError) -> Value) throws(UserFacingError) -> Value
     func say(_ text: Advice)
 
     // What the daemon and a command answer in different ways.
@@ -169,11 +169,7 @@ package struct RunningParts: Sendable {
         store: Store, client: PRSNLClient, engine: SyncEngine, login: LoginKeeper, figures: RequestMetrics,
         time: TimeSource
     ) {
-        self.store = store
-        self.client = client
-        self.engine = engine
-        self.login = login
-        self.figures = figures
+        (self.store, self.client, self.engine, self.login, self.figures) = (store, client, engine, login, figures)
         self.time = time
     }
 }
@@ -195,17 +191,10 @@ package final class RunningDaemon: Sendable {
     package init(
         _ parts: RunningParts, database: String, startedAt: Timestamp, begin: @escaping @Sendable (NewCopy) -> Void
     ) {
-        self.parts = parts
-        self.database = database
-        self.startedAt = startedAt
-        self.begin = begin
+        (self.parts, self.database, self.startedAt, self.begin) = (parts, database, startedAt, begin)
     }
 
-    package var requests: RequestTable {
-        var table = RequestTable()
-        for request in RequestTable.all { add(request, to: &table) }
-        return table
-    }
+    package var requests: RequestTable { RequestTable.all.reduce(into: RequestTable()) { add($1, to: &$0) } }
 
     private func add<Asked: Request>(_ type: Asked.Type, to table: inout RequestTable) {
         table.on(type) { [self] request, conversation in

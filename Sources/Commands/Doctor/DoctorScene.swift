@@ -72,7 +72,9 @@ struct DoctorScene: Sendable {
         if status == nil {
             let now = now
             let read = BoundedCheck.run(within: Self.patience) {
-                Result { () throws(UserFacingError) in try StatusReport(path: path, leavingNoTrace: true, now: now) }
+                Result { () throws(UserFacingError) in
+                    StatusReport(try StoreReader(path: path, leavingNoTrace: true).summary(), now: now)
+                }
             }
             switch read {
             case .success(let report)?: status = report

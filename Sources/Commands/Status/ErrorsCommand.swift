@@ -7,8 +7,7 @@ import Store
 enum ErrorsCommand {
     static let command = Command(
         "errors", "List the errors that the daemon has met, or explain a code.", operands: .atMostOne("CODE"),
-        options: [CommandOption("--clear", nil, "Forget them; those that go on come back.")],
-        onlyReads: true
+        options: [CommandOption("--clear", nil, "Forget them; those that go on come back.")], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if let name = arguments.operands.first {
             if arguments.has("--clear") { throw arguments.failure("--clear takes no CODE") }

@@ -3,12 +3,12 @@ import Control
 import Glibc
 import PRSNLCore
 import Requests
+import Store
 
 /// `prsnlctl status`: from the daemon when it runs, from the file when it does not.
 enum StatusCommand {
     static let command = Command(
-        "status", "Show how complete and how fresh the copy is.", options: [.watch],
-        onlyReads: true
+        "status", "Show how complete and how fresh the copy is.", options: [.watch], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         func report() throws(UserFacingError) -> StatusReport {
             let report = try context.answer(StatusRequest())
@@ -47,8 +47,10 @@ enum StatusCommand {
 
 extension CommandContext {
     func status(because noDaemon: UserFacingError) throws(UserFacingError) -> StatusReport {
-        try StatusReport(path: database, now: TimeSource.system.now()) { wasClosed in
-            SystemdUnit.absence(after: noDaemon, of: unit, isHeld: holder != nil, closedCopy: wasClosed)
-        }
+        let summary = try StoreReader(path: database).summary()
+        var report = StatusReport(summary, now: TimeSource.system.now())
+        report.noDaemon = SystemdUnit.absence(
+            after: noDaemon, of: unit, isHeld: holder != nil, closedCopy: summary.wasClosed)
+        return report
     }
 }

@@ -4,7 +4,6 @@ package import Store
 
 /// Asks whose timeline the copy is of. With `acceptNew`, sets the copy aside and starts a new one.
 package struct AccountRequest: Request {
-    package typealias Answer = AccountReport
     package static let command = "account"
 
     package let acceptNew: Bool
@@ -126,9 +125,7 @@ package struct AccountReport: ControlReply {
         _ summary: CopySummary, source: StatusReport.Source, file: String, credentials: CredentialsReport,
         change: UserFacingError?, now: Timestamp
     ) {
-        self.source = source
-        self.file = file
-        self.credentials = credentials
+        (self.source, self.file, self.credentials) = (source, file, credentials)
         generatedAt = now
         account = AccountName(known: summary.server.accountID, summary.server.accountName)
         server = summary.server.url

@@ -25,12 +25,8 @@ package final class LoginKeeper: Sendable {
         _ found: FoundCredentials, environment: ProcessEnvironment, server: ServerURL, storage: LoginStorage,
         client: PRSNLClient, engine: SyncEngine, log: @escaping LogHandler
     ) {
-        self.environment = environment
-        self.server = server
-        self.storage = storage
-        self.client = client
-        self.engine = engine
-        self.log = log
+        (self.environment, self.server, self.storage, self.client) = (environment, server, storage, client)
+        (self.engine, self.log) = (engine, log)
         source = Mutex(found.source)
     }
 

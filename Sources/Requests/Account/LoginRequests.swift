@@ -7,7 +7,6 @@ import Store
 /// A login that prsnlctl has made, on its way to the daemon: the one request that carries a secret. It is never logged, and
 /// the pair shows nothing of itself when it is printed.
 package struct LoginRequest: Request {
-    package typealias Answer = LoginReport
     package static let command = "login"
     package static let refused = "No login was made."
 
@@ -74,13 +73,11 @@ package struct LoginRequest: Request {
 
 /// Whether a login would be taken, before a password is typed.
 package struct LoginCheckRequest: Request, BareRequest {
-    package typealias Answer = LoginReadiness
     package static let command = "login"
     package static let variant: String? = "check"
     package static let refused = LoginRequest.refused
     /// Those who may not log in are to learn it now.
     package var isChange: Bool { true }
-
     package init() {}
 
     package func answer(_ context: RequestContext) throws(UserFacingError) -> LoginReadiness? {
@@ -127,9 +124,7 @@ package struct LoginReport: ControlReply {
 
     /// - Parameter copy: the copy on this machine, where there is one that can be read.
     init(source: StatusReport.Source, server: String, account: AccountName, _ copy: CopySummary?) {
-        self.source = source
-        self.server = server
-        self.account = account
+        (self.source, self.server, self.account) = (source, server, account)
         copyAccount = copy.flatMap(AccountName.init)
         inUse = source == .daemon
         sameAccount = AccountName.isSame(account, copyAccount)
@@ -147,10 +142,8 @@ package struct LoginReport: ControlReply {
 
 /// Forgets the login, here and on the server.
 package struct LogoutRequest: Request, BareRequest {
-    package typealias Answer = LogoutReport
     package static let command = "logout"
     package var isChange: Bool { true }
-
     package init() {}
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> LogoutReport? {
@@ -192,13 +185,11 @@ package struct LogoutReport: ControlReply {
 
 /// Asks the server which account it takes the daemon for.
 package struct WhoamiRequest: Request, BareRequest {
-    package typealias Answer = WhoamiReport
     package static let command = "whoami"
     package static let asksServer = true
     package var isChange: Bool { false }
     /// A name, a connection, a renewed login and an answer, each as slow as it usually may be.
     package var patience: Duration? { .seconds(150) }
-
     package init() {}
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> WhoamiReport? {
@@ -276,12 +267,8 @@ package struct WhoamiReport: ControlReply {
         source: StatusReport.Source, server: String?, account: AccountName?, copyAccount: AccountName?,
         credentials: CredentialsReport, asked: Bool, now: Timestamp
     ) {
-        self.source = source
-        self.server = server
-        self.account = account
-        self.copyAccount = copyAccount
-        self.credentials = credentials
-        self.asked = asked
+        (self.source, self.server, self.account, self.copyAccount) = (source, server, account, copyAccount)
+        (self.credentials, self.asked) = (credentials, asked)
         generatedAt = now
         sameAccount = AccountName.isSame(account, copyAccount)
     }

@@ -4,10 +4,8 @@ package import Store
 
 /// Asks for the last pulls.
 package struct HistoryRequest: Request, BareRequest {
-    package typealias Answer = HistoryReport
     package static let command = "history"
     package var isChange: Bool { false }
-
     package init() {}
 
     package func answer(_ context: RequestContext) throws(UserFacingError) -> HistoryReport? {
@@ -26,10 +24,8 @@ package struct HistoryReport: ControlReply {
 
 /// Asks for the errors that recur.
 package struct ErrorsRequest: Request, BareRequest {
-    package typealias Answer = ErrorsReport
     package static let command = "errors"
     package var isChange: Bool { false }
-
     package init() {}
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
@@ -44,11 +40,9 @@ package struct ErrorsRequest: Request, BareRequest {
 
 /// Forgets the errors that recur.
 package struct ClearErrorsRequest: Request, BareRequest {
-    package typealias Answer = ErrorsReport
     package static let command = "errors"
     package static let variant: String? = "clear"
     package var isChange: Bool { true }
-
     package init() {}
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> ErrorsReport? {
@@ -76,7 +70,6 @@ package struct ErrorsReport: ControlReply {
 
 /// Asks to be told of each change of what `status` and `queue` show, until one side leaves; or of each row of `change`.
 package struct WatchRequest: Request {
-    package typealias Answer = ChangeSign
     package static let command = "watch"
 
     package let changes: Bool
@@ -115,6 +108,4 @@ package struct WatchRequest: Request {
     }
 }
 
-package struct ChangeSign: ControlReply {
-    package static let type = "changed"
-}
+package struct ChangeSign: ControlReply { package static let type = "changed" }

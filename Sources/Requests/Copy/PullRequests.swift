@@ -6,7 +6,6 @@ import SyncEngine
 
 /// Asks the daemon to pull now.
 package struct SyncNowRequest: Request {
-    package typealias Answer = SyncResult
     package typealias Update = Progress
     package static let command = "sync"
 
@@ -98,9 +97,7 @@ package struct SyncNowRequest: Request {
     }
 }
 
-extension Progress: ControlReply {
-    package static let type = "progress"
-}
+extension Progress: ControlReply { package static let type = "progress" }
 
 extension SyncResult: ControlReply {
     package static let type = "sync"
@@ -126,7 +123,6 @@ extension SyncResult: ControlReply {
 
 /// Asks for a comparison of the server's list with the file.
 package struct VerifyRequest: Request {
-    package typealias Answer = VerifyReport
     package typealias Update = Progress
     package static let command = "verify"
     package static let asksServer = true
@@ -165,16 +161,12 @@ package struct VerifyRequest: Request {
     }
 }
 
-extension VerifyReport: ControlReply {
-    package static let type = "verify"
-}
+extension VerifyReport: ControlReply { package static let type = "verify" }
 
 /// Builds the full-text index again: the daemon does it in the background, and prsnlctl at once where none runs.
 package struct RebuildIndexRequest: Request, BareRequest {
-    package typealias Answer = RebuildIndexReport
     package static let command = "rebuild_index"
     package var isChange: Bool { true }
-
     package init() {}
 
     package func answer(_ context: RequestContext) async throws(UserFacingError) -> RebuildIndexReport? {

@@ -6,10 +6,8 @@ package import PRSNLCore
 
 /// Asks for the network and the route to the server.
 package struct NetRequest: Request, BareRequest {
-    package typealias Answer = NetReport
     package static let command = "net"
     package var isChange: Bool { false }
-
     package init() {}
 
     /// Without a daemon: the links and routes as this process sees them, and what the file remembers.
@@ -150,12 +148,10 @@ extension NetworkSource.How {
 
 /// Asks for the state of the network, and then for each change until one side leaves.
 package struct NetWatchRequest: Request, BareRequest {
-    package typealias Answer = NetworkChange
     package static let command = "net"
     package static let variant: String? = "watch"
     package var isChange: Bool { false }
     package var place: RequestPlace { .daemon }
-
     package init() {}
 
     /// Until the client leaves, or the daemon stops.
@@ -169,20 +165,16 @@ package struct NetWatchRequest: Request, BareRequest {
     }
 }
 
-extension NetworkChange: ControlReply {
-    package static let type = "net_change"
-}
+extension NetworkChange: ControlReply { package static let type = "net_change" }
 
 /// Asks for one probe of the server, now.
 package struct PingRequest: Request, BareRequest {
-    package typealias Answer = PingReport
     package static let command = "ping"
     package static let asksServer = true
     package var isChange: Bool { false }
     package var place: RequestPlace { .daemon }
     /// A name, a connection and an answer, each as slow as it usually may be.
     package var patience: Duration? { .seconds(120) }
-
     package init() {}
 
     /// A probe that a person asked for. Like any other, it tells whether the server can be used.
@@ -239,8 +231,7 @@ package struct PingReport: ControlReply {
     @Nullable package var clockOffset: Double? = nil
 
     package init(state: Connectivity.State, probe: String, total: Duration, now: Timestamp) {
-        self.state = state
-        self.probe = probe
+        (self.state, self.probe) = (state, probe)
         self.total = total.milliseconds
         generatedAt = now
     }

@@ -4,7 +4,6 @@ package import PRSNLCore
 package import Store
 
 package struct QueueRequest: Request {
-    package typealias Answer = QueueReport
     package static let command = "queue"
 
     private static let mostListed: Int64 = 1_000
@@ -104,7 +103,6 @@ package struct QueueReport: ControlReply {
 }
 
 package struct EntryRequest: Request {
-    package typealias Answer = EntryReport
     package static let command = "entry"
 
     package let entry: Int64
@@ -323,7 +321,6 @@ extension RetryOutcome: OutboxOutcome {
 package struct UndoRequest: OutboxRequest, BareRequest {
     package static let command = "undo"
     package var dryRun: Bool? { nil }
-
     package init() {}
 
     package func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> UndoOutcome {

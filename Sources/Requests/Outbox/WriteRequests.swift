@@ -152,7 +152,6 @@ package struct WriteTally: ControlReply, WriteAnswer {
 /// Waits for deliveries. Answered when nothing of them waits any more, or after `atMost`. Without a daemon nothing is
 /// delivered: the file says at once how far they are.
 package struct DeliveryRequest: Request {
-    package typealias Answer = DeliveryReport
     package typealias Update = WaitingReport
     package static let command = "wait"
 

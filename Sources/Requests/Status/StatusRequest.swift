@@ -6,10 +6,8 @@ package import Store
 
 /// Asks for the state of the copy and of the daemon.
 package struct StatusRequest: Request, BareRequest {
-    package typealias Answer = StatusReport
     package static let command = "status"
     package var isChange: Bool { false }
-
     package init() {}
 
     package func answer(_ context: RequestContext) throws(UserFacingError) -> StatusReport? {
@@ -75,9 +73,7 @@ package struct StatusReport: ControlReply {
         private enum CodingKeys: CodingKey { case pid, version, since, network, requests }
 
         package init(pid: Int32, since: Timestamp, engine: EngineState.Shown) {
-            self.pid = pid
-            self.since = since
-            self.engine = engine
+            (self.pid, self.since, self.engine) = (pid, since, engine)
         }
 
         package init(from decoder: any Decoder) throws {
@@ -183,20 +179,6 @@ package struct StatusReport: ControlReply {
 }
 
 extension StatusReport {
-    /// Of the file alone, as prsnlctl and doctor show it.
-    ///
-    /// - Parameters:
-    ///   - leavingNoTrace: as in `StoreReader`.
-    ///   - absence: why no daemon has answered, given whether the last one closed the copy.
-    package init(
-        path: String, leavingNoTrace: Bool = false, now: Timestamp,
-        absence: (_ wasClosed: Bool) -> Absence? = { _ in nil }
-    ) throws(UserFacingError) {
-        let summary = try StoreReader(path: path, leavingNoTrace: leavingNoTrace).summary()
-        self.init(summary, now: now)
-        noDaemon = absence(summary.wasClosed)
-    }
-
     /// Puts together what the file says and, where a daemon runs, what it knows beyond that.
     package init(_ summary: CopySummary, daemon: Daemon? = nil, engine: EngineState? = nil, now: Timestamp) {
         var (copy, outbox) = (summary.copy, summary.outbox)
@@ -222,8 +204,7 @@ extension StatusReport {
         server = summary.server
         self.copy = copy
         file = summary.file
-        self.outbox = outbox
-        self.daemon = daemon
+        (self.outbox, self.daemon) = (outbox, daemon)
         pull = engine?.pull
         lastError = summary.lastError
     }
@@ -239,5 +220,30 @@ extension StatusReport {
         if summary.outbox.waiting > 0, engine?.hindrance?.isLasting == true { reasons.append(.writesHeld) }
         if let problem, problem.code.needsPerson { reasons.append(.problem) }
         return reasons
+    }
+}
+
+/// The daemon in one line, as `systemctl status` shows it: `online, 12,431 items, complete as of 10:42, 3 queued`.
+package enum ServiceStatus {
+    /// - Parameters:
+    ///   - unit: The daemon whose commands the line names.
+    package static func text(
+        _ engine: EngineState, _ counts: CopyCounts, unit: ServiceUnit, now: Timestamp,
+        zone: @escaping LocalZone = LocalTime.system
+    ) -> String {
+        var summary = CopySummary()
+        (summary.copy.live, summary.copy.complete) = (counts.live, counts.isComplete)
+        summary.copy.deletionsHeld = counts.deletionsHeld
+        (summary.outbox.waiting, summary.outbox.parked) = (counts.waiting, counts.parked)
+        let daemon = StatusReport.Daemon(pid: getpid(), since: now, engine: engine.shown)
+        let report = StatusReport(summary, daemon: daemon, engine: engine, now: now)
+        let today = LocalTime(now, zone).day
+        let parts = StatusFact.all.flatMap { $0.say(report) }.compactMap(\.brief).map { text, since, time in
+            let fitted = unit.fit(text)
+            let words = zip(fitted.texts, fitted.commands.map(\.line) + [""]).map { $0 + $1 }.joined()
+            guard let shown = time.map({ LocalTime($0, zone) }) else { return words }
+            return "\(words) \(since) " + (shown.day == today ? "" : "\(shown.day) ") + shown.time.prefix(5)
+        }
+        return parts.joined(separator: ", ")
     }
 }
