@@ -296,9 +296,11 @@ class Judge:
 
     def is_wish(self, entry, names):
         """It went along with others of its item, in one request. Of an edit that went with the creation, and of a field that a later
-        one sets, the end counts: `WishJudge` looks at that."""
-        return any(other.item_id == entry.item_id and other.id != entry.id and other.ended_at == entry.ended_at
-                   and (other.is_creation or other.place > entry.place and any(other.payload.get(name) for name in names))
+        one sets or has set, the end counts: `WishJudge` looks at that."""
+        return any(other.item_id == entry.item_id and other.id != entry.id and other.ended_at is not None
+                   and (other.is_creation and other.ended_at == entry.ended_at
+                        or other.state == "delivered" and other.ended_at <= entry.ended_at and other.place > entry.place
+                        and any(other.payload.get(name) for name in names))
                    for other in self.entries.values())
 
     def check_tags(self, entry, row):
