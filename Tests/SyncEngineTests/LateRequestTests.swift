@@ -108,6 +108,25 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// Nothing was sent again in between: the one request has carried something else than what is wanted and there.
+    @Test func aLateRequestDoesNotUndoWhatWasFoundToBeThere() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
+        let looks = RequestMatcher { $0.method == "GET" && $0.path.hasSuffix(item) }
+        fixture.server.script(.answer(status: 500, body: "{}"), on: looks, times: .max, skip: 1)
+        try await isLost(fixture)
+        fixture.server.removeFaults()
+        fixture.server.edit(item) { $0.title = "Was" }
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Was")))
+        try await fixture.pull()
+        #expect(try fixture.query("SELECT count(*) FROM outbox_attempt WHERE purpose = 'send'") == "1")
+        fixture.server.edit(item) { $0.title = "First" }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(fixture.server.item(item)?.title == "Was")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
     /// The capture finds its title there already.
     @Test func aLateTitleDoesNotTakeThePlaceOfACaptures() async throws {
         let (fixture, item) = try await fixture()
