@@ -75,6 +75,20 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// The tag of the edit is there. What is in conflict, its title, is decided by a later edit.
+    @Test func aConflictIsOverWhereALaterEditHasSetTheField() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine", tagChange: TagChange(added: ["new"]))))
+        fixture.server.edit(item) { $0.title = "Theirs" }
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.parked])
+        try await fixture.pull(full: true)
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine again")))
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Mine again")
+        #expect(try fixture.states() == [.superseded, .delivered])
+    }
+
     /// A summary that was written here, and has or has not arrived when the capture does.
     @Test(arguments: [false, true])
     func aRemarkReplacesNoSummaryThatWasWrittenHere(isDelivered: Bool) async throws {

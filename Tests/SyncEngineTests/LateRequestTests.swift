@@ -118,6 +118,7 @@ import Testing
         fixture.server.removeFaults()
         fixture.server.edit(item) { $0.title = "Was" }
         try await fixture.accept(.edit(item: item, ItemEdit(title: "Was")))
+        fixture.time.advance(by: .seconds(20))
         try await fixture.pull()
         #expect(try fixture.query("SELECT count(*) FROM outbox_attempt WHERE purpose = 'send'") == "1")
         fixture.server.edit(item) { $0.title = "First" }
@@ -142,6 +143,28 @@ import Testing
         try await fixture.carryAll()
         #expect(fixture.server.item(item)?.title == "Was")
         #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+    }
+
+    /// The edit is not called delivered while the deletion can still come, and then a person is asked about it.
+    @Test func anEditIsNotDeliveredWhileADeletionThatWasGivenUpMayStillCome() async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.delete(item: item))
+        fixture.server.script(
+            .answer(status: 504, body: "{}"), on: RequestMatcher { $0.method == "DELETE" }, times: .max)
+        try await fixture.pull()
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+        }
+        fixture.server.removeFaults()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Kept")))
+        try await fixture.pull()
+        #expect(fixture.server.item(item)?.title == "Kept")
+        #expect(try fixture.states() == [.dropped, .queued])
+        _ = fixture.server.delete(item)
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.dropped, .parked])
     }
 
     /// The server comes to the deletion after the capture of the same URL.

@@ -168,7 +168,7 @@ package struct ItemReport: Sendable, Equatable, Codable {
     }
 
     private static func state(of shown: ShownItem) -> TextState {
-        if shown.isAsWritten { return .written }
+        if shown.isAsWritten || LocalID.isLocal(shown.item.id) { return .written }
         let hasText = shown.text.content != nil || shown.text.transcription != nil
         if shown.item.status == TimelineItem.pendingStatus, !hasText { return .pending }
         if shown.isOutdated { return .outdated }

@@ -136,6 +136,8 @@ extension OutboxEntry.Status {
         // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
         case _ where kind == .delete && error?.code != .databaseRestored:
             return "To send it: `prsnlctl delete \(itemID)`. \(drop) To look at it: \(show)."
+        case .writeInvalid:
+            return "To send it: \(retry), once the server can take it. \(drop) To look at it: \(show)."
         default: return "To send it: \(retry). \(drop) To look at it: \(show)."
         }
     }

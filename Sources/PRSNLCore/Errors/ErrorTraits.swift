@@ -108,7 +108,7 @@ package struct ErrorTraits: Sendable {
             [.needsPerson], "Check server_url: it must be the address under which /api/health answers."),
         .invalidInput: ErrorTraits(
             [.needsPerson], "The server does not accept this request. Check that server_url is a PRSNL server."),
-        .conflict: ErrorTraits([], "Look at the item on the server. It was changed in between."),
+        .conflict: ErrorTraits([], "Look at the item on the server: it may have been changed in between."),
         .rateLimited: ErrorTraits(
             heading: .slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
         .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),

@@ -163,7 +163,14 @@ extension OutboxWriter {
         for entry in parked {
             let later = try words(of: item, after: entry.follows ?? entry.id)
                 .map { Intent(number: $0.number, ask: $0.ask, isDelivered: true) }
-            guard let last = later.last, !Desired([entry.intent] + later).wants(entry.id) else { continue }
+            var asked = entry.intent
+            if var edit = entry.edit, let theirs = try conflict(of: entry.id) {
+                // The server has its other fields.
+                edit = edit.without(edit.without(theirs))
+                if theirs.tags == nil { edit.tagChange = TagChange() }
+                asked.ask = .edit(edit)
+            }
+            guard let last = later.last, !Desired([asked] + later).wants(entry.id) else { continue }
             try move(entry.id, from: .parked, to: .superseded, supersededBy: last.number)
         }
     }

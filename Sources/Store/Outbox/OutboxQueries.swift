@@ -123,7 +123,7 @@ extension Store {
 
     /// Until when an earlier request of the item may still be applied, and undo what a later one has just done: a server may work
     /// on a request for minutes after it was given up. One request is applied once, so what was found to be done by the only
-    /// one without an answer is settled.
+    /// one without an answer is settled. A deletion that was given up without an answer is such a request, too.
     ///
     /// - Parameter interval: for which a server works on a request that was given up.
     /// - Returns: `nil` where none can arrive any more.
@@ -137,7 +137,8 @@ extension Store {
                 SELECT coalesce(attempt.ended_at, started_at), verdict IS NULL OR verdict = 'look'
                     AND (status IS NULL OR status IN (502, 503, 504)), attempt.payload
                 FROM outbox_attempt AS attempt JOIN outbox ON outbox.id = entry_id
-                WHERE item_id = ? AND kind = 'edit' AND attempt.payload IS NOT NULL ORDER BY started_at, entry_id, number
+                WHERE item_id = ? AND (kind = 'edit' AND attempt.payload IS NOT NULL OR kind = 'delete' AND purpose = 'send')
+                ORDER BY started_at, entry_id, number
                 """
             ).bind(task.entry.itemID).all { row in
                 row.timestamp(0).map { (at: $0, isLost: row.int(1) == 1, carried: ItemEdit(json: row.text(2))) }
