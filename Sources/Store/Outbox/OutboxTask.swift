@@ -177,7 +177,11 @@ extension OutboxTask {
         // Which of several the server has refused shows when each is sent alone.
         guard entry.state != .queued || !entry.wasRefused else { return rows.filter { $0.id == entry.id } }
         guard entry.state == .queued, entry.kind.isCreation else {
-            return rows.filter { $0.id == entry.id || $0.state == entry.state && $0.edit != nil }
+            let edits = rows.filter { $0.id == entry.id || $0.state == entry.state && $0.edit != nil }
+            // A remark replaces no summary. One that was written before it is sent before it, and then a person is asked.
+            let summary = edits.first { $0.edit?.summary != nil && !$0.isRemark }
+            guard entry.state == .queued, let summary else { return edits }
+            return edits.filter { $0.id == entry.id || !$0.isRemark || $0.place < summary.place }
         }
         return rows.prefix { row in
             row.id == entry.id || row.state == .queued && row.edit?.goesAlong(with: entry.kind) == true
