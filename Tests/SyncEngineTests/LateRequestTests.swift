@@ -169,6 +169,25 @@ import Testing
         #expect(try fixture.states() == [.dropped, .parked])
     }
 
+    /// The lookup shows that the server has nothing of the first capture. It is not sent only to be deleted, or to be taken for
+    /// the second one.
+    @Test func aDeletedCaptureThatNeverArrivedIsNotSent() async throws {
+        let (fixture, _) = try await fixture()
+        let url = "https://example.org/new"
+        let first = try await fixture.accept(.url(url, title: "First"))
+        fixture.server.script(.answer(status: 504, body: "{}"), on: RequestMatcher { $0.method == "POST" })
+        try await fixture.pull()
+        try #require(try fixture.states() == [.unknown])
+        try await fixture.accept(.delete(item: first.itemID))
+        try await fixture.accept(.url(url, title: "Second"))
+        for _ in 1...3 {
+            fixture.time.advance(by: .seconds(700))
+            try await fixture.carryAll()
+        }
+        #expect(try fixture.states() == [.superseded, .superseded, .delivered])
+        #expect(fixture.server.items().filter { $0.url == url }.map(\.title) == ["Second"])
+    }
+
     /// The server comes to the deletion after the capture of the same URL.
     @Test func aDeletionThatWasGivenUpAndMayStillComeTakesNoCaptureAlong() async throws {
         let (fixture, item) = try await fixture()

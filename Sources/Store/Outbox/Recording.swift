@@ -31,7 +31,7 @@ extension OutboxWriter {
         {
             try holdFollowUps(until: at, after: record, failures: task.failures + 1)
         }
-        if outcome.isParked, kind.isCreation, !record.isUndecidable { try collapse(task.entry) }
+        if kind.isCreation { try collapse(task.entry) }
         if kind == .edit, !outcome.isUnknown { try giveWayToDeletion(item) }
         if !outcome.isUnknown { try advance(item) }
         if kind == .edit || outcome.isParked { try refreshLocalEdit(item) }
@@ -219,10 +219,12 @@ extension OutboxWriter {
         return true
     }
 
-    /// A creation that the server has refused while its item's deletion waited behind it: nothing is left to send.
+    /// A creation of which the server certainly has nothing while its item's deletion waits behind it: nothing is left to send.
     private mutating func collapse(_ creation: OutboxEntry) throws(SQLiteFailure) {
         let open = try open(creation.itemID)
-        guard let deletion = open.first(where: { $0.kind == .delete && $0.state == .queued }) else { return }
+        guard open.contains(where: { $0.id == creation.id && $0.isUnsent }),
+            let deletion = open.first(where: { $0.kind == .delete && $0.state == .queued })
+        else { return }
         for entry in open where entry.id != deletion.id && (entry.state == .queued || entry.state == .parked) {
             try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion.id)
         }
