@@ -85,7 +85,11 @@ struct OutboxModel {
         case ErrorCode.itemGone.rawValue where removed.contains(entry.itemID): break
         // Deleted from here, and given up before the answer was known.
         case ErrorCode.itemGone.rawValue where siblings.contains { $0.kind == .delete && $0.attempts > 0 }: break
-        case ErrorCode.outcomeUndecidable.rawValue where entry.kind.isCreation && entry.attempts > 0: break
+        // What went along with a creation shares its outcome.
+        case ErrorCode.outcomeUndecidable.rawValue
+        where entry.attempts > 0
+            && (siblings + [entry]).contains { $0.kind.isCreation && $0.errorCode == entry.errorCode }:
+            break
         default:
             if triedByHand.contains(entry.id) { break }
             failures.append("#\(entry.id) \(entry.kind) is parked: \(entry.errorCode ?? "?")")

@@ -231,6 +231,7 @@ extension OutboxWriter {
         try move(
             deletion.id, from: .queued, to: .superseded, remark: "nothing to send: the server never had the item")
         try removeLocalItem(entry: creation.id)
+        try refreshLocalEdit(creation.itemID)
     }
 
     /// What waits behind a creation whose id on the server is not known.
