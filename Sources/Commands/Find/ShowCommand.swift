@@ -277,7 +277,8 @@ extension ItemReport: Report {
         case .missing where deletion != nil, .tooLarge where deletion != nil:
             return "Its text was not fetched before it was deleted."
         case .missing: return "Its text is not here yet. \(style.command("prsnlctl sync --text \(id)")) fetches it now."
-        case .written: return "This is what was written here. The server has no text of it yet."
+        case .written:
+            return rawText.isEmpty ? nil : "This is what was written here. The server has no text of it yet."
         case .pending: return "The server still works on this item, so that there is no text yet."
         case .tooLarge:
             return "Its text was not fetched\(reason) \(style.command("prsnlctl sync --text \(id)")) fetches it."

@@ -158,7 +158,6 @@ package struct LogoutRequest: Request, BareRequest {
         }
         return report
     }
-
 }
 
 /// What `prsnlctl logout` did: its JSON, and the daemon's answer.

@@ -164,7 +164,7 @@ extension OutboxWriter {
             let later = try words(of: item, after: entry.follows ?? entry.id)
                 .map { Intent(number: $0.number, ask: $0.ask, isDelivered: true) }
             var asked = entry.intent
-            if var edit = entry.edit, let theirs = try conflict(of: entry.id) {
+            if var edit = entry.edit, let theirs = try conflict(of: entry.id, isParked: true) {
                 // The server has its other fields.
                 edit = edit.without(edit.without(theirs))
                 if theirs.tags == nil { edit.tagChange = TagChange() }

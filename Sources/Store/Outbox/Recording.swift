@@ -95,7 +95,7 @@ extension OutboxWriter {
         else { return record.outcome }
         switch reason {
         case .conflict(let theirs):
-            let held = try conflict(of: id, if: "state != 'parked'") ?? ItemEdit()
+            let held = try conflict(of: id, isParked: false) ?? ItemEdit()
             let all = held.overlaid(by: own.sameFields(of: theirs))
             if all.isEmpty { return .queued(.apart()) }
             return own.without(all).isEmpty ? .parked(.conflict(theirs: all)) : .queued(.apart(held: all))
@@ -106,9 +106,9 @@ extension OutboxWriter {
     }
 
     /// What the server has in those fields of an entry that are in conflict.
-    func conflict(of id: Int64, if condition: String = "state = 'parked'") throws(SQLiteFailure) -> ItemEdit? {
-        try connection.cached("SELECT theirs FROM outbox WHERE id = ? AND \(condition)").bind(Int(id))
-            .first { ItemEdit(json: $0.text(0)) } ?? nil
+    func conflict(of id: Int64, isParked: Bool) throws(SQLiteFailure) -> ItemEdit? {
+        try connection.cached("SELECT theirs FROM outbox WHERE id = ? AND (state = 'parked') = ?").bind(Int(id))
+            .bind(isParked ? 1 : 0).first { ItemEdit(json: $0.text(0)) } ?? nil
     }
 
     /// The attempt that was begun with `sending`, or a new one for a lookup.
@@ -141,7 +141,7 @@ extension OutboxWriter {
         let last = covered.last { !task.overridden.contains($0) } ?? task.overridingEntry
         var ended: [Int64] = []
         for id in covered {
-            if entry.kind == .edit, try conflict(of: id, if: "state != 'parked'") != nil {
+            if entry.kind == .edit, try conflict(of: id, isParked: false) != nil {
                 try park(id, record)
             } else if task.overridden.contains(id), !entry.kind.isCreation || id != entry.id {
                 try move(id, from: record.from, to: .superseded, supersededBy: last)

@@ -149,6 +149,19 @@ enum EditTimes {
     ]
 }
 
+/// Step 16: `reason`, why an entry has ended as it did, where anything depends on it (`OutboxEntry.Reason`).
+enum EndReasons {
+    static let all = [
+        """
+        ALTER TABLE outbox ADD COLUMN reason TEXT;
+        UPDATE outbox SET reason = iif(kind = 'delete' AND state = 'superseded', 'was_there',
+            iif(state = 'dropped', 'taken_back', 'was_gone'))
+        WHERE state = 'dropped' AND remark = 'taken back' OR kind = 'delete' AND (state = 'delivered'
+            AND remark = 'was already gone' OR remark GLOB 'not sent: the URL was there before you captured it*');
+        """
+    ]
+}
+
 /// The views, which are what readers are meant to use (docs/schema.md), as they are now. `Schema.apply` makes them again after
 /// each change of the tables.
 enum Views {
@@ -274,17 +287,4 @@ enum Views {
     private static let connectivityHistory = View(
         name: "connectivity_history",
         query: "SELECT at, state, error_code, reason FROM connectivity_transition ORDER BY id DESC")
-}
-
-/// Step 16: `reason`, why an entry has ended as it did, where anything depends on it (`OutboxEntry.Reason`).
-enum EndReasons {
-    static let all = [
-        """
-        ALTER TABLE outbox ADD COLUMN reason TEXT;
-        UPDATE outbox SET reason = iif(kind = 'delete' AND state = 'superseded', 'was_there',
-            iif(state = 'dropped', 'taken_back', 'was_gone'))
-        WHERE state = 'dropped' AND remark = 'taken back' OR kind = 'delete' AND (state = 'delivered'
-            AND remark = 'was already gone' OR remark GLOB 'not sent: the URL was there before you captured it*');
-        """
-    ]
 }
