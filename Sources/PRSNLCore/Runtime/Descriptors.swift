@@ -38,6 +38,15 @@ package enum Descriptors {
         return (bytes, 0)
     }
 
+    /// What is in a small file, such as those of proc(5); `nil` where it cannot be read.
+    package static func text(of path: String, atMost limit: Int = 65_536) -> String? {
+        let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        let (bytes, code) = read(file, atMost: limit)
+        return code == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+
     package static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }

@@ -166,10 +166,9 @@ enum NetworkFileSystem {
         var status = stat()
         // What is wrong with the folder is said by what opens the file.
         guard stat(folder, &status) == 0 else { return }
-        let mounts = isFUSE(prsnl_file_system(folder)) ? readMounts() : ""
-        guard let name = name(type: prsnl_file_system(folder), device: UInt64(status.st_dev), mounts: mounts) else {
-            return
-        }
+        let type = prsnl_file_system(folder)
+        let mounts = isFUSE(type) ? Descriptors.text(of: "/proc/self/mountinfo", atMost: 4 << 20) ?? "" : ""
+        guard let name = name(type: type, device: UInt64(status.st_dev), mounts: mounts) else { return }
         throw UserFacingError(
             .databaseOnNetwork, "\(folder) is on a network file system (\(name)), where SQLite's log loses data.",
             consequence: "The database was not opened.")
@@ -210,13 +209,6 @@ enum NetworkFileSystem {
         "fuse.gvfsd-fuse", "fuse.mount-s3", "fuse.lizardfs", "fuse.mfs", "fuse.moosefs", "fuse.seaweedfs",
         "fuse.hdfs", "fuse.fuse_dfs", "fuse.blobfuse", "fuse.blobfuse2",
     ]
-
-    private static func readMounts() -> String {
-        let file = prsnl_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC, 0)
-        guard file >= 0 else { return "" }
-        defer { close(file) }
-        return String(decoding: Descriptors.read(file, atMost: 4 << 20).bytes, as: UTF8.self)
-    }
 }
 
 /// The files beside the database that readers without write permission need. SQLite creates them for writers, and removes

@@ -133,14 +133,13 @@ enum KernelLocks {
     /// - Returns: the other processes that have locked some of these bytes of the file. By its inode alone: btrfs has other numbers of devices there.
     static func holders(of path: String, _ range: ClosedRange<Int64>) -> [Int32] {
         var status = stat()
-        guard stat(path, &status) == 0, let file = fopen("/proc/locks", "re") else { return [] }
-        defer { fclose(file) }
+        guard stat(path, &status) == 0, let locks = Descriptors.text(of: "/proc/locks", atMost: 4 << 20) else {
+            return []
+        }
         var found: [Int32] = []
-        var line = [CChar](repeating: 0, count: 256)
-        while fgets(&line, Int32(line.count), file) != nil {
+        for line in locks.split(separator: "\n") {
             // `1: POSIX  ADVISORY  WRITE 2446 08:01:131 120 120`; one that waits has an arrow behind the number.
-            let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-            let words = text.split(whereSeparator: \.isWhitespace)
+            let words = line.split(whereSeparator: \.isWhitespace)
             guard words.count == 8, words[1] == "POSIX", words[5].hasSuffix(":\(status.st_ino)"),
                 let process = Int32(words[4]), process > 0, process != getpid(), let first = Int64(words[6]),
                 first <= range.upperBound,
