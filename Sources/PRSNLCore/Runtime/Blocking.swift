@@ -4,7 +4,7 @@ import Synchronization
 package func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws(UserFacingError) -> Value
 ) throws(UserFacingError) -> Value {
-    let outcome = Outcome<Value>()
+    let outcome = Outcome<Result<Value, UserFacingError>>()
     Task.detached(executorPreference: TaskLoop.start()) {
         do throws(UserFacingError) {
             outcome.set(.success(try await body()))
@@ -12,22 +12,28 @@ package func blocking<Value: Sendable>(
             outcome.set(.failure(error))
         }
     }
-    return try outcome.wait().get()
+    guard let result = outcome.wait() else {
+        throw UserFacingError(.storeBug, "The work on the file ended without a result.")
+    }
+    return try result.get()
 }
 
-/// A value that another thread waits for.
-private final class Outcome<Value: Sendable>: Sendable {
-    private let result = Mutex<Result<Value, UserFacingError>?>(nil)
+/// A value that one other thread waits for, once.
+package final class Outcome<Value: Sendable>: Sendable {
+    private let value = Mutex<Value?>(nil)
     private let wakeup = ThreadWakeup()
 
-    func set(_ value: Result<Value, UserFacingError>) {
-        result.withLock { $0 = value }
+    package init() {}
+
+    package func set(_ value: Value) {
+        self.value.withLock { $0 = value }
         wakeup.signal()
     }
 
-    func wait() -> Result<Value, UserFacingError> {
-        wakeup.wait()
-        return result.withLock { $0 }
-            ?? .failure(UserFacingError(.storeBug, "The work on the file ended without a result."))
+    /// - Parameter limit: `nil` waits without end.
+    /// - Returns: `nil` where there is none in that time.
+    package func wait(atMost limit: Duration? = nil) -> Value? {
+        wakeup.wait(atMost: limit)
+        return value.withLock { $0 }
     }
 }
