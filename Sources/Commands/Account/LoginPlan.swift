@@ -88,15 +88,15 @@ struct LoginPlan {
     ///
     /// - Throws: `insecure_server_url` among others.
     func client(_ credentials: Credentials = .none) throws(UserFacingError) -> PRSNLClient {
-        try Self.client(server.text, configuration, credentials)
+        try Self.client(server.text, configuration.network, credentials)
     }
 
     static func client(
-        _ server: String, _ configuration: DaemonConfiguration, _ credentials: Credentials
+        _ server: String, _ network: NetworkSettings, _ credentials: Credentials
     ) throws(UserFacingError) -> PRSNLClient {
         try PRSNLClient(
             configuration: ClientConfiguration(
-                serverURL: server, credentials: credentials, network: configuration.network,
+                serverURL: server, credentials: credentials, network: network,
                 userAgent: "prsnlctl/\(ProductVersion.current)"), time: TaskLoop.start().time)
     }
 }

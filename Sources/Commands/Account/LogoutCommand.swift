@@ -54,7 +54,7 @@ extension CommandContext {
     private func tell(_ login: StoredLogin, _ report: inout LogoutReport) async {
         do throws(UserFacingError) {
             let configuration = try configuration().configuration
-            let client = try LoginPlan.client(login.server, configuration, .login(login.pair))
+            let client = try LoginPlan.client(login.server, configuration.network, .login(login.pair))
             defer { client.shutdown() }
             do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
             report.serverTold = true
