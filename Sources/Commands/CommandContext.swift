@@ -220,7 +220,7 @@ struct CommandContext: Sendable {
     private func reach(_ timeout: Duration, tries: Int) throws(UserFacingError) -> ControlClient {
         do throws(UserFacingError) { return try ControlClient(path: paths.controlSocket, timeout: timeout) } catch {
             // A folder on the way there may be closed to the owner of the copy, as root's home is once root is given up.
-            let isOwner = FileStatus.status(paths.database).status?.st_uid == geteuid()
+            let isOwner = FileStatus.owner(paths.database) == geteuid()
             let isClosed = error.code == .controlRefused && !isSocketGiven && isOwner
             guard error.code == .daemonNotRunning || isClosed else { throw error }
             guard let holder else {

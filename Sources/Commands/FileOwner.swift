@@ -89,7 +89,7 @@ enum FileOwner {
     private static func become(folderOf database: String, _ consequence: String) throws(UserFacingError) {
         let user = geteuid()
         guard user == 0 else {
-            let owner = FileStatus.status(Descriptors.folder(of: RealPath.of(database))).status?.st_uid
+            let owner = FileStatus.owner(Descriptors.folder(of: RealPath.of(database)))
             if user == owner { return }
             throw notOwner(owner, database, consequence)
         }

@@ -14,7 +14,7 @@ package enum Prsnlctl {
         MemoryBound.set()
         let environment = ProcessEnvironment.current()
         let code = run(environment).rawValue
-        if Examination.isUnderWay { _exit(code) }
+        if BoundedCheck.isUnderWay { _exit(code) }
         exit(code)
     }
 

@@ -14,7 +14,7 @@ extension Samples {
         credentials.key = CredentialFile(report: .init(kind: .notReadable, path: "/etc/prsnld/key"))
         credentials.key?.state = .hidden
         var machine = MachineCheck()
-        machine.disk = .init(free: 812 << 10, total: 1 << 30)
+        machine.disk = (free: 812 << 10, total: 1 << 30)
         var files = FilesCheck(path: "/var/lib/prsnld/prsnl.sqlite")
         files.folder = .there(mode: 0o750, owner: "prsnld", group: "prsnld", isFile: false)
         files.database = .there(mode: 0o640, owner: "prsnld", group: "prsnld", isFile: true)

@@ -71,7 +71,8 @@ import Testing
         #expect(next(entry(0o640, "root", "root")) == back && next(entry(0o640, "prsnld", "root")) == back)
         #expect(next(entry(0o600)) == "sudo chmod 640 /var/lib/prsnld/prsnl.sqlite-wal")
         #expect(next(.there(mode: 0o600, owner: "root", group: "root", isFile: false)) == nil)
-        #expect(levels(files { $0.beside["-wal"] = .linked(owner: "prsnld") }, "link") == [.failed])
+        let link = UserFacingError(.databaseLinked, "It is a link of the daemon's user.")
+        #expect(levels(files { $0.beside["-wal"] = .linked(link) }, "link") == [.failed])
     }
 
     @Test func filesOfAnotherUserKeepTheDaemonOut() {
@@ -136,10 +137,13 @@ import Testing
 
     @Test func anIndexThatFindsTooLittleIsToBeBuiltAgain() {
         func findings(_ error: ErrorCode) -> [DoctorReport.Finding] {
-            IndexCheck(error: UserFacingError(error, "malformed")).findings
+            IndexCheck(outcome: .failure(UserFacingError(error, "malformed"))).findings
         }
-        #expect(IndexCheck(isEnabled: true).findings.map(\.level) == [.ok])
-        let lost = IndexCheck(lost: 1, isEnabled: true).findings
+        func findings(lost: Int = 0, due: Int = 0, isEnabled: Bool = true) -> [DoctorReport.Finding] {
+            IndexCheck(outcome: .success((checked: 9_000, lost: lost, due: due)), isEnabled: isEnabled).findings
+        }
+        #expect(findings().map(\.level) == [.ok])
+        let lost = findings(lost: 1)
         #expect(lost.map(\.level) == [.failed])
         #expect(lost.first?.nextCommand == "prsnlctl doctor --rebuild-index")
         let damaged = findings(.databaseDamaged)
@@ -149,7 +153,7 @@ import Testing
         #expect(findings(.noSearchIndex).map(\.level) == [.notChecked])
         // What is new is indexed within seconds, and is not spoken of.
         func found(_ due: Int, isEnabled: Bool) -> String? {
-            IndexCheck(due: due, isEnabled: isEnabled).findings.first?.found
+            findings(due: due, isEnabled: isEnabled).first?.found
         }
         #expect(found(7, isEnabled: true) == "items are found by their words")
         #expect(found(7, isEnabled: false)?.contains("search_index = no") == true)
@@ -166,7 +170,7 @@ import Testing
     func theDiskIsJudgedByWhatIsFree(free: Int64, total: Int64, level: Level) {
         var facts = MachineCheck()
         #expect(levels(facts, "disk") == [.notChecked])
-        facts.disk = .init(free: free, total: total)
+        facts.disk = (free, total)
         #expect(levels(facts, "disk") == [level])
     }
 
@@ -182,14 +186,26 @@ import Testing
     // MARK: The service
 
     private func service(
-        _ state: SystemdUnit.State = .running, daemon: ServiceCheck.Daemon? = nil, isUser: Bool = false
+        _ properties: [String: String] = [:], isUser: Bool = false, _ change: (inout ServiceCheck) -> Void = { _ in }
     ) -> ServiceCheck {
+        let usual = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success"]
         var facts = ServiceCheck(
-            daemon: daemon ?? .answers(pid: 7, version: ProductVersion.current, since: time),
-            socketPath: "/run/prsnld/control.sock",
-            unit: .known(SystemdUnit(name: "prsnld", isUser: isUser, state: state)), now: time)
-        facts.socket = entry(0o660)
+            daemon: Samples.report(Samples.complete).daemon,
+            socketPath: "/run/prsnld/control.sock", socket: entry(0o660),
+            unit: .known(name: "prsnld", isUser: isUser, properties: usual.merging(properties) { $1 }), now: time)
+        change(&facts)
         return facts
+    }
+
+    /// Where no daemon has answered.
+    private func silent(
+        _ code: ErrorCode, isRunning: Bool = true, _ properties: [String: String] = [:]
+    ) -> ServiceCheck {
+        service(properties) { facts in
+            facts.daemon = nil
+            facts.silence = UserFacingError(code, "No answer.")
+            facts.isRunning = isRunning
+        }
     }
 
     @Test func aServiceThatRunsIsFineAndItsLogIsNamed() {
@@ -199,63 +215,84 @@ import Testing
     }
 
     @Test func anotherVersionThanTheDaemonsIsAWarning() {
-        let facts = service(daemon: .answers(pid: 7, version: "0.0.1", since: time))
-        #expect(levels(facts, "daemon") == [.warning])
+        #expect(levels(service { $0.daemon?.version = "0.0.1" }, "daemon") == [.warning])
     }
 
     @Test func aDaemonThatIsStoppedOrSilentIsNotFine() {
-        let stopped = service(daemon: .stopped(UserFacingError(.daemonNotRunning, "No daemon listens.")))
-        #expect(levels(stopped, "daemon") == [.warning])
-        let silent = service(daemon: .silent(UserFacingError(.controlRefused, "Not this user.")))
-        #expect(levels(silent, "daemon") == [.notChecked])
-        var open = service()
-        open.socket = entry(0o666)
-        #expect(levels(open, "socket") == [.failed])
+        #expect(levels(silent(.daemonNotRunning, isRunning: false), "daemon") == [.warning])
+        #expect(levels(silent(.controlRefused), "daemon") == [.notChecked])
+        #expect(levels(silent(.databaseReplaced), "daemon") == [.failed])
+        // It holds the copy, and its socket is gone.
+        #expect(levels(silent(.daemonNotRunning), "daemon") == [.notChecked])
+        #expect(levels(service { $0.socket = entry(0o666) }, "socket") == [.failed])
     }
 
     @Test(
         arguments: [
-            ([:], .running, .ok, "journalctl -u prsnld -e"),
-            (["ActiveState": "inactive", "SubState": "dead"], .stopped, .warning, "sudo systemctl start prsnld"),
-            (["LoadState": "masked", "ActiveState": "inactive"], .masked, .warning, "sudo systemctl unmask prsnld"),
+            ([:], "runs", .ok, "journalctl -u prsnld -e"),
+            (["ActiveState": "inactive", "SubState": "dead"], "is stopped", .warning, "sudo systemctl start prsnld"),
             (
-                ["ActiveState": "failed", "Result": "exit-code"], .failed("exit-code"), .failed,
-                "journalctl -u prsnld -e"
+                ["LoadState": "masked", "ActiveState": "inactive"], "is masked: systemd does not start it", .warning,
+                "sudo systemctl unmask prsnld"
             ),
             (
-                ["ActiveState": "activating", "SubState": "auto-restart", "Result": "signal"], .restarting("signal"),
-                .failed, "journalctl -u prsnld -e"
+                ["ActiveState": "failed", "Result": "exit-code"],
+                "has failed (exit-code); systemd does not start it again", .failed, "journalctl -u prsnld -e"
             ),
-            (["ActiveState": "activating", "SubState": "start"], .starting, .warning, "journalctl -u prsnld -e"),
-            (["ActiveState": "deactivating"], .stopping, .warning, "journalctl -u prsnld -e"),
-            (["ActiveState": "reloading"], .running, .ok, "journalctl -u prsnld -e"),
-        ] as [([String: String], SystemdUnit.State, Level, NextCommand)])
+            (
+                ["ActiveState": "activating", "SubState": "auto-restart", "Result": "signal"],
+                "ends as soon as it is started, and is started again (signal)", .failed, "journalctl -u prsnld -e"
+            ),
+            (
+                ["ActiveState": "activating", "SubState": "start"], "is starting", .warning, "journalctl -u prsnld -e"
+            ),
+            (["ActiveState": "deactivating"], "is stopping", .warning, "journalctl -u prsnld -e"),
+            (["ActiveState": "reloading"], "runs", .ok, "journalctl -u prsnld -e"),
+        ] as [([String: String], String, Level, NextCommand)])
     func theUnitIsJudgedByItsState(
-        properties: [String: String], state: SystemdUnit.State, level: Level, next: NextCommand
+        properties: [String: String], state: String, level: Level, next: NextCommand
     ) {
-        let usual = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success"]
-        #expect(SystemdUnit.State(usual.merging(properties) { $1 }) == state)
-        #expect(levels(service(state), "unit") == [level])
-        #expect(service(state).findings.last?.nextCommand == next)
+        #expect(levels(service(properties), "unit") == [level])
+        #expect(service(properties).findings.last?.found == "system unit prsnld \(state)")
+        #expect(service(properties).findings.last?.nextCommand == next)
     }
 
     @Test func aUnitThatIsNotThereIsNotChecked() {
-        #expect(SystemdUnit.State(["LoadState": "not-found", "ActiveState": "inactive"]) == nil)
-        var facts = service()
-        facts.unit = .notKnown("no unit prsnld is installed")
-        #expect(levels(facts, "unit") == [.notChecked])
+        let gone = service(["LoadState": "not-found", "ActiveState": "inactive"])
+        #expect(levels(gone, "unit") == [.notChecked])
+        #expect(gone.findings.last?.found == "no unit prsnld is installed")
+        #expect(levels(service { $0.unit = .notKnown("systemd does not run here") }, "unit") == [.notChecked])
+    }
+
+    /// `prsnlctl status` has it where no daemon answers.
+    @Test func whatADaemonSaidBeforeItFailedIsTheReason() {
+        func failure(_ properties: [String: String]) -> String? { service(properties).unit.failure }
+        #expect(failure([:]) == nil && failure(["ActiveState": "inactive"]) == nil)
+        #expect(failure(["ActiveState": "failed", "Result": "exit-code"]) == "exit-code")
+        let said = ["ActiveState": "failed", "Result": "exit-code", "StatusText": "No server is configured."]
+        #expect(failure(said) == "No server is configured.")
+        #expect(failure(["ActiveState": "activating", "SubState": "auto-restart", "Result": "signal"]) == "signal")
+        #expect(failure(["LoadState": "not-found", "ActiveState": "failed"]) == nil)
     }
 
     @Test func aDaemonThatDoesNotAnswerInTimeFailsUnlessItIsStarting() {
-        let hung = ServiceCheck.Daemon.hangs(UserFacingError(.daemonBusy, "It did not answer in time."))
-        #expect(levels(service(daemon: hung), "daemon") == [.failed])
-        #expect(
-            service(daemon: hung, isUser: true).findings.first?.nextCommand == "systemctl --user restart prsnld")
-        #expect(levels(service(.starting, daemon: hung), "daemon") == [.notChecked])
+        let hung = silent(.daemonBusy)
+        #expect(levels(hung, "daemon") == [.failed])
+        #expect(hung.findings.first?.nextCommand == "sudo systemctl restart prsnld")
+        let starting = silent(.daemonBusy, ["ActiveState": "activating", "SubState": "start"])
+        #expect(levels(starting, "daemon") == [.notChecked])
     }
 
+    /// They are written for the machine's own unit, as all commands are.
     @Test func commandsForAUserUnitAreItsUsers() {
-        #expect(service(.stopped, isUser: true).findings.last?.nextCommand == "systemctl --user start prsnld")
-        #expect(service(isUser: true).findings.last?.nextCommand == "journalctl --user -u prsnld -e")
+        func next(_ check: ServiceCheck) -> NextCommand? {
+            check.findings.last?.nextCommand.flatMap(ServiceUnit(.user).fit)
+        }
+        let stopped = service(["ActiveState": "inactive", "SubState": "dead"], isUser: true)
+        #expect(next(stopped) == "systemctl --user start prsnld")
+        #expect(next(service(isUser: true)) == "journalctl --user -u prsnld -e")
+        #expect(service(isUser: true).findings.last?.found == "user unit prsnld runs")
+        let restart = silent(.daemonBusy).findings.first?.nextCommand
+        #expect(restart.flatMap(ServiceUnit(.user).fit) == "systemctl --user restart prsnld")
     }
 }

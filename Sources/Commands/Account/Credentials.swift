@@ -68,7 +68,7 @@ struct CredentialFile: Sendable, Equatable {
 
     init(report: CredentialsReport, isFromSystemd: Bool = false) {
         (self.report, self.isFromSystemd) = (report, isFromSystemd)
-        owner = report.path.flatMap { FileStatus.status($0).status }.map { UserDatabase.user($0.st_uid) }
+        owner = report.path.flatMap(FileStatus.owner).map(UserDatabase.user)
     }
 
     /// `api_key_file`, or the credential of systemd in its place; `nil` where there is neither.
@@ -116,12 +116,8 @@ struct CredentialFile: Sendable, Equatable {
     private mutating func look(_ path: String) -> Bool {
         if FileStatus.isHidden(path) {
             state = .hidden
-        } else if let owner = FileStatus.foreignLink(path) {
-            state = .broken(
-                UserFacingError(
-                    .databaseLinked,
-                    "\(path) is a symbolic link that \(UserDatabase.user(owner)) has made, and root does not follow it.",
-                    recoverySuggestion: "Find out why it is there, and what it leads to."))
+        } else if let error = FileStatus.foreignLink(path) {
+            state = .broken(error)
         }
         return state != .sound
     }

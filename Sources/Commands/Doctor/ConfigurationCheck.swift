@@ -2,7 +2,7 @@ import Configuration
 import PRSNLCore
 
 /// The configuration as prsnlctl reads it.
-struct ConfigurationCheck: Check, Equatable {
+struct ConfigurationCheck: Check {
     static let group = DoctorReport.Group.configuration
     static let name = "configuration"
 
@@ -15,7 +15,7 @@ struct ConfigurationCheck: Check, Equatable {
     var warnings: [String] = []
     var serverURL: String?
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         for problem in problems {
             failed(Self.name, problem, "Correct it: the daemon does not start with it.", next: "prsnld --check-config")
         }
@@ -34,21 +34,16 @@ struct ConfigurationCheck: Check, Equatable {
                 next: "sudo prsnlctl login --server https://prsnl.example.org")
         }
     }
-}
 
-extension ConfigurationCheck {
-    init(_ scene: DoctorScene) {
+    static func gather(_ scene: DoctorScene) -> Self {
         let loaded = scene.loaded
-        file = loaded.file
-        hiddenFile = loaded.file == nil ? loaded.hiddenFile : nil
-        problems = scene.problems.map(\.description)
         // What only this user may not read, the daemon may.
-        if let path = loaded.configuration.network.caFile, !FileStatus.isHidden(path),
-            let problem = loaded.caFileProblem
-        {
-            problems.append(problem.description)
-        }
-        warnings = loaded.hiddenFile == nil ? loaded.warnings : []
-        serverURL = loaded.configuration.serverURL?.text
+        let isHidden = loaded.configuration.network.caFile.map(FileStatus.isHidden) ?? false
+        let problem = isHidden ? nil : loaded.caFileProblem
+        return Self(
+            file: loaded.file, hiddenFile: loaded.file == nil ? loaded.hiddenFile : nil,
+            problems: (scene.problems + [problem].compactMap(\.self)).map(\.description),
+            warnings: loaded.hiddenFile == nil ? loaded.warnings : [],
+            serverURL: loaded.configuration.serverURL?.text)
     }
 }

@@ -1,25 +1,23 @@
-import Console
 import Control
 import PRSNLCore
 import Requests
-import Store
 
 /// Whose timeline it is, and how far the copy and the outbox are: from the facts of the status.
-struct CopyCheck: Check, Equatable {
+struct CopyCheck: Check {
     static let group = DoctorReport.Group.copy
     static let name = "copy"
     static let limit = ServerCheck.limit
 
     /// `nil` where neither the daemon nor the file could be asked.
     var status: StatusReport?
-    /// Why not.
-    var reason = "there is no copy yet"
+    /// Why not; `nil` where the file did not answer in time.
+    var error: UserFacingError?
     /// Which account the server sees, where it could be asked.
     var whoami: WhoamiReport?
     /// Why it could not.
     var whoamiReason = "only a daemon that reaches the server finds out"
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         if let status {
             let facts = Self.facts(status)
             // What needs a person, the problem of the daemon says.
@@ -30,34 +28,42 @@ struct CopyCheck: Check, Equatable {
         }
     }
 
-    /// A check is what its facts complain of, or else one line that all is well.
-    private static func facts(_ status: StatusReport) -> [DoctorReport.Finding] {
-        let facts = StatusFact.all.filter { $0.check != nil }
-        let names = facts.compactMap { $0.check?.name }
-        return facts.enumerated().flatMap { place, fact -> [DoctorReport.Finding] in
-            guard let check = fact.check, names.firstIndex(of: check.name) == place else { return [] }
-            let said = facts.filter { $0.check?.name == check.name }.flatMap { $0.say(status) }
-                .filter { $0.level != nil }
-            func finding(_ level: DoctorReport.Level, _ found: String, _ by: Statement? = nil) -> DoctorReport.Finding {
-                .init(
-                    group: check.group, check: check.name, level: level, found: found, advice: by?.cure,
-                    nextCommand: by?.next)
-            }
-            let complaints = said.filter { $0.level == .warning || $0.level == .failed }
-            if !complaints.isEmpty { return complaints.map { finding($0.level ?? .ok, $0.found, $0) } }
-            let level = said.contains { $0.level == .notChecked } ? DoctorReport.Level.notChecked : .ok
-            let words = said.isEmpty ? fact.calm(status) : said.map(\.found).joined(separator: "; ")
-            return words.map { [finding(level, $0)] } ?? []
+    private var reason: String {
+        switch error?.code {
+        case .noDatabase?: "there is no copy yet"
+        case .databaseUnreadable?: "this user may not read the file"
+        case .some: "the file cannot be read"
+        case nil: "the file did not answer in time"
         }
     }
 
-    private func account(_ status: StatusReport) -> DoctorReport.Finding {
+    /// A check is what its facts complain of, or else one line that all is well.
+    private static func facts(_ status: StatusReport) -> [Finding] {
+        let facts = StatusFact.all
+        var names: Set<String> = []
+        return facts.flatMap { fact -> [Finding] in
+            guard let check = fact.check, names.insert(check.name).inserted else { return [] }
+            let said = facts.filter { $0.check?.name == check.name }.flatMap { $0.say(status) }
+                .filter { $0.level != nil }
+            let complaints = said.filter { $0.level == .warning || $0.level == .failed }
+            let level = said.contains { $0.level == .notChecked } ? DoctorReport.Level.notChecked : .ok
+            let words = said.isEmpty ? fact.calm(status) : said.map(\.found).joined(separator: "; ")
+            let calm = words.map { [Statement("\($0)", level)] } ?? []
+            return (complaints.isEmpty ? calm : complaints).map {
+                Finding(
+                    group: check.group, check: check.name, level: $0.level ?? .ok, found: $0.found, advice: $0.cure,
+                    nextCommand: $0.next)
+            }
+        }
+    }
+
+    private func account(_ status: StatusReport) -> Finding {
         var finding = judgement(status)
         finding.group = .server
         return finding
     }
 
-    private func judgement(_ status: StatusReport) -> DoctorReport.Finding {
+    private func judgement(_ status: StatusReport) -> Finding {
         if let connectivity = status.daemon?.connectivity, connectivity.state == .unauthorized {
             return connectivity.reason.map { failed("account", $0) }
                 ?? failed("account", "the server refuses the credentials", next: "prsnlctl login")
@@ -84,24 +90,20 @@ struct CopyCheck: Check, Equatable {
         return ok(
             "account", "the server takes the credentials" + (name.map { " as \($0)'s" } ?? "; it names no accounts"))
     }
-}
 
-// MARK: Reading
-
-extension CopyCheck {
     /// The status, and which account the server sees just now, where the daemon can ask.
-    init(_ scene: DoctorScene) {
-        status = scene.status
-        reason = scene.statusReason
-        guard case .answers = scene.daemon else { return }
+    static func gather(_ scene: DoctorScene) -> Self {
+        var facts = Self(status: scene.status, error: scene.error)
+        guard scene.silence == nil else { return facts }
         do throws(UserFacingError) {
             var client = try scene.context.reach()
             // A daemon of an earlier version does not know the question.
             if case .success(let report) = try client.ask(WhoamiRequest(), timeout: ServerCheck.patience) {
-                whoami = report
+                facts.whoami = report
             }
         } catch {
-            whoamiReason = error.message
+            facts.whoamiReason = error.message
         }
+        return facts
     }
 }

@@ -1,10 +1,9 @@
 import Configuration
 import Console
-import Glibc
 import PRSNLCore
 
 /// The files that hold secrets. Nothing here ever holds one of them.
-struct CredentialsCheck: Check, Equatable {
+struct CredentialsCheck: Check {
     static let group = DoctorReport.Group.credentials
     static let name = "key_file"
 
@@ -16,7 +15,7 @@ struct CredentialsCheck: Check, Equatable {
     /// How long before its end a login is reported.
     static let notice: Duration = .seconds(86_400)
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         if let key {
             judge(key, "key_file", "A token that was put there manually is not renewed: \(removalOfKey), and log in.")
         }
@@ -41,7 +40,7 @@ struct CredentialsCheck: Check, Equatable {
             ? "remove the key from /etc/credstore and restart the daemon" : "take api_key_file out of the configuration"
     }
 
-    private func judge(_ file: CredentialFile, _ check: String, _ advice: Advice) -> DoctorReport.Finding {
+    private func judge(_ file: CredentialFile, _ check: String, _ advice: Advice) -> Finding {
         switch file.state {
         case .hidden: return notChecked(check, "\(file.path) may only be read by the daemon's user and root")
         case .broken(let error): return failed(check, error)
@@ -55,33 +54,30 @@ struct CredentialsCheck: Check, Equatable {
         let text = "\(file.report.kind.words) in \(file.path)"
         guard let expires = file.report.expiresAt else { return ok(check, text) }
         let left = expires.duration(since: now)
-        if left > Self.notice { return ok(check, "\(text), for another \(Formatting.duration(left))") }
-        return left > .zero
-            ? warning(
-                check, "\(text), for another \(Formatting.duration(left))", advice, next: "sudo prsnlctl login")
-            : failed(
-                check, "\(text) has expired (\(Formatting.time(expires)))", "Log in again.", next: "sudo prsnlctl login"
-            )
+        guard left > .zero else {
+            let found = "\(text) has expired (\(Formatting.time(expires)))"
+            return failed(check, found, "Log in again.", next: "sudo prsnlctl login")
+        }
+        let found = "\(text), for another \(Formatting.duration(left))"
+        return left > Self.notice ? ok(check, found) : warning(check, found, advice, next: "sudo prsnlctl login")
     }
-}
 
-extension CredentialsCheck {
     /// Looks at the key file and at the stored login, and forgets what is in them.
-    init(_ scene: DoctorScene) {
+    static func gather(_ scene: DoctorScene) -> Self {
         let configuration = scene.loaded.configuration
-        now = scene.now
         // The owner of the folder that the copy is in.
-        let folder = FileStatus.status(Descriptors.folder(of: scene.database))
-        daemonUser = folder.status.map { UserDatabase.user($0.st_uid) }
+        let owner = FileStatus.owner(Descriptors.folder(of: scene.database))
+        var facts = Self(daemonUser: owner.map(UserDatabase.user), now: scene.now)
         if let used = scene.credentials, configuration.apiKeyFile == nil, [.apiKey, .loginToken].contains(used.kind) {
             // What the daemon says that it uses.
-            key = CredentialFile(report: used, isFromSystemd: true)
+            facts.key = CredentialFile(report: used, isFromSystemd: true)
         } else {
-            key = CredentialFile.key(configuration, scene.unit)
+            facts.key = CredentialFile.key(configuration, scene.unit)
         }
         let found = CredentialFile.login(scene.database, for: configuration.serverURL)
-        login = found?.file
+        facts.login = found?.file
         // The access token is renewed all the time. The login ends with the refresh token.
-        if let pair = found?.login?.pair { login?.report.expiresAt = AccessToken(pair.refresh)?.expiresAt }
+        if let pair = found?.login?.pair { facts.login?.report.expiresAt = AccessToken(pair.refresh)?.expiresAt }
+        return facts
     }
 }

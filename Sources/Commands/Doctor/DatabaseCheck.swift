@@ -1,11 +1,10 @@
 import Console
-import Glibc
 import PRSNLCore
 import Requests
 import Store
 
 /// What is in the database file, beyond its timeline.
-struct DatabaseCheck: Check, Equatable {
+struct DatabaseCheck: Check {
     static let group = DoctorReport.Group.file
     static let name = "schema"
 
@@ -17,7 +16,7 @@ struct DatabaseCheck: Check, Equatable {
     /// As in Store: far above what a checkpoint needs.
     static let logLimit: Int64 = 64 << 20
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         switch figures {
         case .success(let figures):
             let log = "\(Formatting.size(figures.logSize)) of write-ahead log"
@@ -33,23 +32,22 @@ struct DatabaseCheck: Check, Equatable {
             } else {
                 ok("log", log)
             }
-        case .failure(let error) where error.code == .noDatabase: [DoctorReport.Finding]()  // said already
+        case .failure(let error) where error.code == .noDatabase: [Finding]()  // said already
         case .failure(let error) where error.code == .databaseUnreadable:
             notChecked("schema", error.message, error.recoverySuggestion, next: error.nextCommand)
         case .failure(let error): failed("schema", error)
         }
     }
-}
 
-extension DatabaseCheck {
-    init(_ scene: DoctorScene) {
-        figures = scene.read { reader throws(UserFacingError) in try reader.figures() }
-        readers = scene.readers
+    static func gather(_ scene: DoctorScene) -> Self {
+        let figures = scene.read { reader throws(UserFacingError) in try reader.figures() }
+        let readers = ReaderFiles.readers(path: scene.database).filter { $0 != scene.status?.daemon?.pid }
+        return Self(figures: figures, readers: readers.map(ProcessName.text))
     }
 }
 
 /// Whether the file is damaged, as SQLite's `quick_check` says, which reads all of it.
-struct IntegrityCheck: Check, Equatable {
+struct IntegrityCheck: Check {
     static let group = DoctorReport.Group.file
     static let name = "integrity"
     static let limit = patience + .seconds(10)
@@ -60,7 +58,7 @@ struct IntegrityCheck: Check, Equatable {
     /// What is damaged, or why it cannot be read. `nil` where it was given up after `patience`.
     var outcome: Result<[String], UserFacingError>?
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         let advice: Advice = """
             Stop the daemon. Move the file away and keep it, because writes that wait are only in it. Then start the daemon, \
             which pulls a new copy.
@@ -76,62 +74,53 @@ struct IntegrityCheck: Check, Equatable {
                 "reading all of it takes longer than \(Formatting.duration(Self.patience)); without a limit:",
                 next: "sqlite3 -readonly \(path) 'PRAGMA quick_check'")
         case .failure(let error) where error.code == .databaseDamaged: failed(Self.name, error.message, advice)
-        case .failure(let error) where error.code == .noDatabase: [DoctorReport.Finding]()
+        case .failure(let error) where error.code == .noDatabase: [Finding]()
         case .failure: notChecked(Self.name, "the file cannot be read")
         }
     }
-}
 
-extension IntegrityCheck {
-    init(_ scene: DoctorScene) {
-        path = scene.database
-        outcome = BoundedCheck.run(within: Self.patience) {
+    static func gather(_ scene: DoctorScene) -> Self {
+        let outcome = BoundedCheck.run(within: patience) {
             scene.read { reader throws(UserFacingError) in try reader.damage() }
         }
+        return Self(path: scene.database, outcome: outcome)
     }
 }
 
 /// Whether the full-text index is right about each item, and finds it by its title.
-struct IndexCheck: Check, Equatable {
+struct IndexCheck: Check {
     static let group = DoctorReport.Group.copy
     static let name = "search"
 
-    /// Items about which it is wrong, and those that are still to be indexed.
-    var lost = 0
-    var due = 0
-    /// Why it could not be looked at.
-    var error: UserFacingError?
+    /// Items about which it is wrong, and those that are still to be indexed; or why it could not be examined.
+    var outcome: Result<(checked: Int, lost: Int, due: Int), UserFacingError>
     /// Whether the daemon keeps it up to date; `nil` where that is not known.
     var isEnabled: Bool?
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         let rebuild: NextCommand = "prsnlctl doctor --rebuild-index"
-        switch error?.code {
-        case .noSearchIndex?: notChecked(Self.name, error?.message ?? "", error?.recoverySuggestion)
-        case .databaseDamaged?:
+        switch outcome {
+        case .failure(let error) where error.code == .noSearchIndex:
+            notChecked(Self.name, error.message, error.recoverySuggestion)
+        case .failure(let error) where error.code == .databaseDamaged:
             failed(
                 Self.name, "the full-text index is damaged", "The items are not. Build it again:", next: rebuild)
         // Other checks say why a file cannot be read at all.
-        case .some: [DoctorReport.Finding]()
-        case nil where lost > 0:
+        case .failure: [Finding]()
+        case .success(let found) where found.lost > 0:
             failed(
-                Self.name, "the full-text index is wrong about \(Formatting.count(lost, "item"))",
+                Self.name, "the full-text index is wrong about \(Formatting.count(found.lost, "item"))",
                 "The items themselves are there. Build it again:", next: rebuild)
         // New items are indexed within seconds.
-        case nil where due > (isEnabled == true ? StatusReport.indexedAtOnce : 0):
+        case .success(let found) where found.due > (isEnabled == true ? StatusReport.indexedAtOnce : 0):
             let rest = isEnabled == false ? "; search_index = no" : ""
-            ok(Self.name, "\(Formatting.count(due, "item")) to be indexed\(rest)")
-        case nil: ok(Self.name, "items are found by their words")
+            ok(Self.name, "\(Formatting.count(found.due, "item")) to be indexed\(rest)")
+        case .success: ok(Self.name, "items are found by their words")
         }
     }
-}
 
-extension IndexCheck {
-    init(_ scene: DoctorScene) {
-        isEnabled = scene.status?.copy.search?.enabled
-        switch scene.read({ reader throws(UserFacingError) in try reader.checkIndex() }) {
-        case .success(let found): (lost, due) = (found.lost, found.due)
-        case .failure(let failure): error = failure
-        }
+    static func gather(_ scene: DoctorScene) -> Self {
+        let outcome = scene.read { reader throws(UserFacingError) in try reader.checkIndex() }
+        return Self(outcome: outcome, isEnabled: scene.status?.copy.search?.enabled)
     }
 }

@@ -24,7 +24,7 @@ enum DoctorCommand {
                     : "the index was built again")
         }
         let scene = DoctorScene(context, loaded, problems, isToRepair: arguments.has("--repair"))
-        let report = DoctorReport(Examination.findings(scene, say: context.say), now: scene.now)
+        let report = DoctorReport(Examination.findings(scene), now: scene.now)
         // With the commands of the daemon that was found.
         try context.write(report, of: scene.unit)
         return report.exitCode

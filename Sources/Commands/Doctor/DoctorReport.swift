@@ -32,8 +32,7 @@ package struct DoctorReport: Sendable, Equatable, Codable {
     package init(_ findings: [Finding], now: Timestamp) {
         generatedAt = now
         self.findings = Group.allCases.flatMap { group in findings.filter { $0.group == group } }
-        let levels = Set(findings.map(\.level))
-        result = levels.contains(.failed) ? .failed : levels.contains(.warning) ? .warning : .ok
+        result = [Level.failed, .warning].first { level in findings.contains { $0.level == level } } ?? .ok
     }
 
     /// 0, or 1 where something failed, or 4 where something is to be looked at.
@@ -49,6 +48,7 @@ package struct DoctorReport: Sendable, Equatable, Codable {
 extension DoctorReport: Report {
     /// Where the text begins: behind the level and the check's name.
     private static let indent = 25
+    private static let colours: [Level: TextStyle.Colour] = [.ok: .green, .warning: .yellow, .failed: .red]
 
     package func text(_ style: TextStyle) -> String {
         let groups = Group.allCases.flatMap { group in
@@ -62,7 +62,7 @@ extension DoctorReport: Report {
     private static func lines(_ finding: Finding, _ style: TextStyle) -> [String] {
         let name = finding.check.split(separator: "_").joined(separator: " ")
         let level = TextLayout.padRight(finding.level == .notChecked ? "-" : finding.level.rawValue, to: 9)
-        let front = "  " + finding.level.painted(level, style) + TextLayout.padRight(name, to: indent - 12) + " "
+        let front = "  " + style.paint(level, colours[finding.level]) + TextLayout.padRight(name, to: indent - 12) + " "
         let width = max(24, style.width - indent)
         let found = (finding.level == .notChecked ? "not checked: " : "") + finding.found
         var texts = found.split(separator: "\n").flatMap { TextLayout.wrap(style.safe(String($0)), width: width) }
@@ -81,18 +81,8 @@ extension DoctorReport: Report {
             let count = findings.filter { $0.level == level }.count
             let word = level.rawValue.split(separator: "_").joined(separator: " ")
             guard count > 0 else { return nil }
-            return level.painted("\(count) \(word)\(level == .warning && count > 1 ? "s" : "")", style)
+            let plural = level == .warning && count > 1 ? "s" : ""
+            return style.paint("\(count) \(word)\(plural)", Self.colours[level])
         }.joined(separator: ", ")
-    }
-}
-
-extension DoctorReport.Level {
-    fileprivate func painted(_ text: String, _ style: TextStyle) -> String {
-        switch self {
-        case .ok: style.paint(text, .green)
-        case .notChecked: text
-        case .warning: style.paint(text, .yellow)
-        case .failed: style.paint(text, .red)
-        }
     }
 }

@@ -7,26 +7,28 @@ import Store
 
 /// What the checks share: the configuration as far as it could be read, the paths, and what the daemon says of itself.
 struct DoctorScene: Sendable {
+    let context: CommandContext
     let loaded: LoadedConfiguration
     let problems: [ConfigurationProblem]
+    let now = TimeSource.system.now()
     /// The daemon that is meant.
-    let unit: ServiceUnit
-    let socket: String
-    let context: CommandContext
-    let database: String
-    let daemon: ServiceCheck.Daemon
+    private(set) var unit: ServiceUnit
+    private(set) var socket: String
+    private(set) var database: String
     /// As they were before anything here was opened.
-    let files: FilesCheck
-    /// Who reads the database, but for the daemon.
-    let readers: [String]
-    /// From the daemon, else from the file; `nil` with the reason where neither told.
-    let status: StatusReport?
-    let statusReason: String
-    /// Why this user may see neither the daemon nor the file.
-    let refusal: UserFacingError?
-    /// What the daemon uses, by its own word; `nil` where it was not asked.
-    let credentials: CredentialsReport?
-    let now: Timestamp
+    private(set) var files: FilesCheck
+    /// Why no daemon has answered; `nil` where one has.
+    private(set) var silence: UserFacingError?
+    /// Also where it does not answer.
+    private(set) var isRunning = true
+    /// It answers, and systemd has not started it.
+    private(set) var isManual = false
+    /// What it uses, by its own word; `nil` where it was not asked.
+    private(set) var credentials: CredentialsReport?
+    /// From the daemon, else from the file.
+    private(set) var status: StatusReport?
+    /// Why neither told it; `nil` where the file did not answer in time.
+    private(set) var error: UserFacingError?
 
     /// A daemon that takes longer is one that hangs.
     private static let patience: Duration = .seconds(5)
@@ -37,97 +39,47 @@ struct DoctorScene: Sendable {
     init(
         _ context: CommandContext, _ loaded: LoadedConfiguration, _ problems: [ConfigurationProblem], isToRepair: Bool
     ) {
-        self.loaded = loaded
-        self.problems = problems
-        self.context = context
-        now = TimeSource.system.now()
+        (self.context, self.loaded, self.problems) = (context, loaded, problems)
+        (unit, socket, database) = (context.unit, context.paths.controlSocket, context.paths.database)
         // Before any process opens the database, even the daemon for its answer: that creates `-wal` and `-shm`.
-        let before = Self.look(context.paths.database)
-        let answer = Self.ask(context)
-        daemon = answer.daemon
-        socket = answer.socket ?? context.paths.controlSocket
-        var unit = context.unit
-        if let process = answer.status?.daemon?.pid, let kind = SystemdUnit.kind(of: process) { unit.kind = kind }
-        self.unit = unit
+        files = FilesCheck.look(context.paths.database, within: Self.patience)
+        ask()
         // The daemon knows best which file it works on. Root follows its own configuration alone.
-        let reported = answer.status?.file.path
-        let path = geteuid() == 0 ? context.paths.database : reported ?? context.paths.database
-        database = path
+        let reported = status?.file.path
+        if geteuid() != 0, let reported { database = reported }
+        let path = database
         // First, so that what is looked at is what it has left.
         let repair = isToRepair ? Result { () throws(UserFacingError) in try FilesCheck.repair(path) } : nil
-        credentials = answer.credentials
-        let isRunning = if case .stopped = daemon { false } else { true }
-        let isSameFile = RealPath.isSameFile(path, context.paths.database)
         // What is missing was removed while the daemon runs, whatever is there by now.
-        let wasTaken = isRunning && before.lacksReaderFiles
-        var files = isSameFile && (repair == nil || wasTaken) ? before : Self.look(path)
+        let wasTaken = isRunning && files.lacksReaderFiles
+        if repair != nil && !wasTaken || !RealPath.isSameFile(path, context.paths.database) {
+            files = FilesCheck.look(path, within: Self.patience)
+        }
         files.isDaemonRunning = isRunning
         files.repair = repair
         files.otherPath = reported.flatMap { RealPath.isSameFile($0, path) ? nil : $0 }
-        self.files = files
-        let process = answer.status?.daemon?.pid
-        let readers = BoundedCheck.run(within: Self.patience) { ReaderFiles.readers(path: path) } ?? []
-        self.readers = readers.filter { $0 != process }.map(ProcessName.text)
-        var (status, reason, refusal) = (answer.status, "", UserFacingError?.none)
-        if status == nil {
-            let now = now
-            let read = BoundedCheck.run(within: Self.patience) {
-                Result { () throws(UserFacingError) in
-                    StatusReport(try StoreReader(path: path, leavingNoTrace: true).summary(), now: now)
-                }
-            }
-            switch read {
-            case .success(let report)?: status = report
-            case .failure(let error)? where error.code == .noDatabase: reason = "there is no copy yet"
-            case .failure(let error)? where error.code == .databaseUnreadable:
-                reason = "this user may not read the file"
-                refusal = error.explainedRefusal(context.paths)
-            case .failure?: reason = "the file cannot be read"
-            case nil: reason = "the file did not answer in time"
-            }
-        }
-        (self.status, statusReason, self.refusal) = (status, reason, refusal)
+        if status == nil { readStatus() }
     }
 
-    private static func look(_ path: String) -> FilesCheck {
-        if let files = BoundedCheck.run(within: patience, { FilesCheck.look(path) }) { return files }
-        var late = FilesCheck(path: path)
-        late.didAnswer = false
-        return late
-    }
-
-    /// Leaves no trace beside the file.
-    func read<Value>(
-        _ body: (StoreReader) throws(UserFacingError) -> Value
-    ) -> Result<Value, UserFacingError> {
-        Result { () throws(UserFacingError) in try body(StoreReader(path: database, leavingNoTrace: true)) }
-    }
-
-    private typealias Answer = (
-        daemon: ServiceCheck.Daemon, status: StatusReport?, credentials: CredentialsReport?, socket: String?
-    )
-
-    private static func ask(_ context: CommandContext) -> Answer {
+    private mutating func ask() {
         do throws(UserFacingError) {
-            var client = try context.reach(timeout: patience)
-            let report = try client.ask(StatusRequest(), timeout: patience).get()
-            guard let facts = report.daemon else {
-                return (.silent(UserFacingError(.controlProtocol, "The daemon says nothing of itself.")), nil, nil, nil)
+            var client = try context.reach(timeout: Self.patience)
+            let report = try client.ask(StatusRequest(), timeout: Self.patience).get()
+            guard let daemon = report.daemon else {
+                throw UserFacingError(.controlProtocol, "The daemon says nothing of itself.")
             }
-            if context.isFileGiven, !RealPath.isSameFile(report.file.path, context.paths.database) {
-                let other = UserFacingError(
-                    .daemonNotRunning, "The daemon works on another file, \(report.file.path).")
-                return (.stopped(other), nil, nil, nil)
+            guard !context.isFileGiven || RealPath.isSameFile(report.file.path, context.paths.database) else {
+                silence = UserFacingError(.daemonNotRunning, "The daemon works on another file, \(report.file.path).")
+                isRunning = false
+                return
             }
-            let daemon = ServiceCheck.Daemon.answers(pid: facts.pid, version: facts.version, since: facts.since)
-            return (daemon, report, credentials(&client), client.path)
+            (status, socket) = (report, client.path)
+            if let kind = SystemdUnit.kind(of: daemon.pid) { unit.kind = kind } else { isManual = true }
+            credentials = Self.credentials(&client)
         } catch {
-            switch error.code {
+            silence = error
             // One that holds the copy works on, and only its socket is gone.
-            case .daemonNotRunning where context.holder == nil: return (.stopped(error), nil, nil, nil)
-            case .daemonBusy: return (.hangs(error), nil, nil, nil)
-            default: return (.silent(error), nil, nil, nil)
-            }
+            isRunning = error.code != .daemonNotRunning || context.holder != nil
         }
     }
 
@@ -139,5 +91,22 @@ struct DoctorScene: Sendable {
         } catch {
             return nil
         }
+    }
+
+    private mutating func readStatus() {
+        let scene = self
+        do throws(UserFacingError) {
+            let summary = try BoundedCheck.run(within: Self.patience) {
+                scene.read { reader throws(UserFacingError) in try reader.summary() }
+            }?.get()
+            status = summary.map { StatusReport($0, now: scene.now) }
+        } catch {
+            self.error = error
+        }
+    }
+
+    /// Leaves no trace beside the file.
+    func read<Value>(_ body: (StoreReader) throws(UserFacingError) -> Value) -> Result<Value, UserFacingError> {
+        Result { () throws(UserFacingError) in try body(StoreReader(path: database, leavingNoTrace: true)) }
     }
 }

@@ -1,23 +1,23 @@
-import CLinux
 import Glibc
 import PRSNLCore
-import Store
 
 /// What stat(2) says of a path.
 enum FileStatus {
-    static func status(_ path: String) -> (status: stat?, errno: Int32) {
+    static func owner(_ path: String) -> uid_t? {
         var status = stat()
-        if stat(path, &status) == 0 { return (status, 0) }
-        return (nil, errno)
+        return stat(path, &status) == 0 ? status.st_uid : nil
     }
 
-    /// Who made the link that root finds there. `nil` where there is none, or where root made it.
-    static func foreignLink(_ path: String) -> uid_t? {
+    /// Why root does not follow a link that it finds there. `nil` where there is none, or where root made it.
+    static func foreignLink(_ path: String) -> UserFacingError? {
         var status = stat()
         guard geteuid() == 0, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, status.st_uid != 0 else {
             return nil
         }
-        return status.st_uid
+        let owner = UserDatabase.user(status.st_uid)
+        return UserFacingError(
+            .databaseLinked, "\(path) is a symbolic link that \(owner) has made, and root does not follow it.",
+            recoverySuggestion: "Find out why it is there, and what it leads to.")
     }
 
     /// Whether it is this user who may not look, rather than the file that is broken.
@@ -26,9 +26,9 @@ enum FileStatus {
     }
 
     static func entry(_ path: String) -> FilesCheck.Entry {
-        if let owner = foreignLink(path) { return .linked(owner: UserDatabase.user(owner)) }
-        let (status, code) = status(path)
-        guard let status else { return code == ENOENT || code == ENOTDIR ? .missing : .hidden }
+        if let error = foreignLink(path) { return .linked(error) }
+        var status = stat()
+        guard stat(path, &status) == 0 else { return errno == ENOENT || errno == ENOTDIR ? .missing : .hidden }
         return .there(
             mode: status.st_mode & 0o7777, owner: UserDatabase.user(status.st_uid),
             group: UserDatabase.group(status.st_gid), isFile: status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1
@@ -39,23 +39,10 @@ enum FileStatus {
 enum ProcessName {
     /// By proc_pid_comm(5). `nil` where there is no such process.
     static func of(_ process: Int32) -> String? {
-        SmallText.read("/proc/\(process)/comm").map { SafeText.harmless($0.filter { !$0.isNewline }) }
+        Descriptors.text(of: "/proc/\(process)/comm").map { SafeText.harmless($0.filter { !$0.isNewline }) }
     }
 
     static func text(_ process: Int32) -> String {
         "process \(process)" + (of(process).map { " (\($0))" } ?? "")
-    }
-}
-
-/// The small files of proc(5).
-enum SmallText {
-    /// The first 64 KiB; `nil` where it cannot be read.
-    static func read(_ path: String) -> String? {
-        guard let file = fopen(path, "re") else { return nil }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        let count = fread(&bytes, 1, bytes.count, file)
-        guard ferror(file) == 0 else { return nil }
-        return String(decoding: bytes[..<count], as: UTF8.self)
     }
 }

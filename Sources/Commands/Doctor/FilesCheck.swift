@@ -2,7 +2,7 @@ import PRSNLCore
 import Store
 
 /// The database and the files beside it: whose they are, who may read them, and whether they are there.
-struct FilesCheck: Check, Equatable {
+struct FilesCheck: Check {
     static let group = DoctorReport.Group.file
     static let name = "database"
 
@@ -11,7 +11,7 @@ struct FilesCheck: Check, Equatable {
         /// This user may not look.
         case hidden
         /// A link that another user than root has made. Root neither follows nor repairs it.
-        case linked(owner: String)
+        case linked(UserFacingError)
         /// - Parameters:
         ///   - mode: the permission bits.
         ///   - owner, group: by name.
@@ -39,14 +39,12 @@ struct FilesCheck: Check, Equatable {
     private var missing: [String] { ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing } }
     private var folderPath: String { Descriptors.folder(of: path) }
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         switch repair {
-        case .success(let created)?:
-            ok(
-                "repair",
-                created.isEmpty ? "there was nothing to repair" : "created \(created.joined(separator: " and "))")
+        case .success([])?: ok("repair", "there was nothing to repair")
+        case .success(let created)?: ok("repair", "created \(created.joined(separator: " and "))")
         case .failure(let error)?: failed("repair", error)
-        case nil: [DoctorReport.Finding]()
+        case nil: [Finding]()
         }
         if didAnswer { entries } else { notChecked("database", "the disk did not answer in time") }
         if let otherPath {
@@ -57,7 +55,7 @@ struct FilesCheck: Check, Equatable {
         }
     }
 
-    @Findings private var entries: [DoctorReport.Finding] {
+    @Findings private var entries: [Finding] {
         switch (folder, database) {
         case (.missing, _), (_, .missing):
             if isDaemonRunning {
@@ -73,15 +71,13 @@ struct FilesCheck: Check, Equatable {
             notChecked(
                 "database", "this user may not look into \(folderPath)", "Members of the group \(group) may.")
         case (.hidden, _), (_, .hidden): notChecked("database", "this user may not look into \(folderPath)")
-        case (.linked(let owner), _): link(folderPath, owner)
-        case (_, .linked(let owner)): link(path, owner)
+        case (.linked(let error), _), (_, .linked(let error)): link(error)
         case (.there(let folderMode, let folderOwner, _, _), .there(let mode, let owner, let group, let isFile)):
             // In a folder for everybody (/tmp) each has files of their own.
-            let files = Rule(
-                owner: folderMode & 0o1000 == 0 ? folderOwner : owner, group: group, isShared: mode & 0o040 != 0,
-                folderMode: folderMode)
+            let user = folderMode & 0o1000 == 0 ? folderOwner : owner
+            let rule: Rule = (owner: user, group: group, isShared: mode & 0o040 != 0, folderMode: folderMode)
             let all = [("", database)] + beside.sorted { $0.key < $1.key }
-            let wrong = all.flatMap { judge($0, $1, files) } + exposedFolder(folderMode)
+            let wrong = all.flatMap { judge($0, $1, rule) } + exposedFolder(folderMode)
             if wrong.isEmpty {
                 ok("database", "\(path)\n\(owner):\(group), mode \(Self.octal(mode)) in \(Self.octal(folderMode))")
             }
@@ -90,29 +86,20 @@ struct FilesCheck: Check, Equatable {
         }
     }
 
-    /// What the database and the files beside it have to be.
-    private struct Rule {
-        /// The daemon's user, who owns the folder.
-        var owner: String
-        var group: String
-        /// Whether the owner lets the group read the database.
-        var isShared: Bool
-        var folderMode: UInt32
+    /// What the files have to be: of the daemon's user, who owns the folder, and readable for the group if the database is.
+    private typealias Rule = (owner: String, group: String, isShared: Bool, folderMode: UInt32)
+
+    private func link(_ error: UserFacingError) -> Finding {
+        failed("link", error.message.withoutFullStop, error.recoverySuggestion)
     }
 
-    private func link(_ path: String, _ owner: String) -> DoctorReport.Finding {
-        failed(
-            "link", "\(path) is a symbolic link that \(owner) has made, and root does not follow it",
-            "Find out why it is there, and what it leads to.")
-    }
-
-    @Findings private func judge(_ suffix: String, _ entry: Entry, _ rule: Rule) -> [DoctorReport.Finding] {
+    @Findings private func judge(_ suffix: String, _ entry: Entry, _ rule: Rule) -> [Finding] {
         let file = path + suffix
         let isLock = suffix == ".lock"
         let back: NextCommand = "sudo chown --no-dereference \("--reference=\(folderPath)") \(file)"
         switch entry {
-        case .missing, .hidden: [DoctorReport.Finding]()
-        case .linked(let owner): link(file, owner)
+        case .missing, .hidden: [Finding]()
+        case .linked(let error): link(error)
         case .there(_, _, _, isFile: false):
             failed("owner", "\(file) is not a file of its own", "Look at it, and move it away.")
         case .there(let mode, let owner, let group, _):
@@ -137,7 +124,7 @@ struct FilesCheck: Check, Equatable {
         }
     }
 
-    @Findings private func exposedFolder(_ mode: UInt32) -> [DoctorReport.Finding] {
+    @Findings private func exposedFolder(_ mode: UInt32) -> [Finding] {
         if mode & 0o002 != 0, mode & 0o1000 == 0 {
             failed(
                 "mode", "everybody can replace files in \(folderPath) (\(Self.octal(mode)))",
@@ -146,7 +133,7 @@ struct FilesCheck: Check, Equatable {
     }
 
     /// Readers who may not write can open the file only while `-wal` and `-shm` are there.
-    private func readers(_ folderMode: UInt32, _ mode: UInt32) -> DoctorReport.Finding {
+    private func readers(_ folderMode: UInt32, _ mode: UInt32) -> Finding {
         let names = missing.joined(separator: " and ")
         if isDaemonRunning, !missing.isEmpty {
             return failed(
@@ -164,19 +151,19 @@ struct FilesCheck: Check, Equatable {
             next: "sudo prsnlctl doctor --repair")
     }
 
-    private static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
-}
+    static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
 
-extension FilesCheck {
     /// Reads nothing but what is known by now: asking the daemon, and opening the file, create `-wal` and `-shm`.
-    init(_ scene: DoctorScene) { self = scene.files }
+    static func gather(_ scene: DoctorScene) -> Self { scene.files }
 
-    static func look(_ database: String) -> FilesCheck {
-        var files = FilesCheck(path: database)
-        files.folder = FileStatus.entry(Descriptors.folder(of: database))
-        files.database = FileStatus.entry(database)
-        for suffix in ["-wal", "-shm", ".lock"] { files.beside[suffix] = FileStatus.entry(database + suffix) }
-        return files
+    static func look(_ database: String, within patience: Duration) -> Self {
+        BoundedCheck.run(within: patience) {
+            var files = Self(path: database)
+            files.folder = FileStatus.entry(Descriptors.folder(of: database))
+            files.database = FileStatus.entry(database)
+            for suffix in ["-wal", "-shm", ".lock"] { files.beside[suffix] = FileStatus.entry(database + suffix) }
+            return files
+        } ?? Self(path: database, didAnswer: false)
     }
 
     /// `--repair`: creates the files beside the database that are gone, so that members of the group can read the copy while

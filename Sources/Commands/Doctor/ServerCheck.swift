@@ -6,7 +6,7 @@ import PRSNLCore
 import Requests
 
 /// The route to the server, step by step, and its clock.
-struct ServerCheck: Check, Equatable {
+struct ServerCheck: Check {
     static let group = DoctorReport.Group.server
     static let name = "way"
     static let limit = patience + .seconds(10)
@@ -24,7 +24,7 @@ struct ServerCheck: Check, Equatable {
     static let clockNotice = 5.0
     static let clockLimit = 300.0
 
-    @Findings var findings: [DoctorReport.Finding] {
+    @Findings var findings: [Finding] {
         if let ping {
             route(ping)
             clock(ping)
@@ -33,7 +33,7 @@ struct ServerCheck: Check, Equatable {
         }
     }
 
-    @Findings private func route(_ ping: PingReport) -> [DoctorReport.Finding] {
+    @Findings private func route(_ ping: PingReport) -> [Finding] {
         let steps: [(phase: String, check: String, took: Double?)] = [
             ("ahead", "echo", ping.ahead), ("name", "name", ping.phases.name),
             ("connect", "connect", ping.phases.connect), ("tls", "tls", ping.phases.tls),
@@ -60,7 +60,7 @@ struct ServerCheck: Check, Equatable {
     }
 
     /// The server's clock minus ours is good to one or two seconds.
-    @Findings private func clock(_ ping: PingReport) -> [DoctorReport.Finding] {
+    @Findings private func clock(_ ping: PingReport) -> [Finding] {
         let offset = ping.clockOffset.flatMap { $0.isFinite ? $0 : nil }
         let size = offset?.magnitude ?? 0
         if offset == nil {
@@ -79,49 +79,39 @@ struct ServerCheck: Check, Equatable {
             ok("clock", "as the server's")
         }
     }
-}
 
-// MARK: Reading
-
-extension ServerCheck {
     /// As long as a slow server may take; a daemon has its own limits, which may be longer.
     static let patience: Duration = .seconds(25)
 
     /// Asks through the daemon, on whose route it matters, else from here.
-    init(_ scene: DoctorScene) {
+    static func gather(_ scene: DoctorScene) -> Self {
         let configuration = scene.loaded.configuration
-        hasProxy = !(configuration.network.proxy ?? "").isEmpty
-        isTLS = configuration.serverURL?.scheme != .http
-        if case .answers = scene.daemon {
-            do throws(UserFacingError) {
-                var client = try scene.context.reach()
-                ping = try client.ask(PingRequest(), timeout: Self.patience).get()
-                isByDaemon = true
-                isTLS = scene.status?.server.url?.hasPrefix("https:") ?? isTLS
-            } catch {
-                reason = error.message
-            }
-            return
-        }
-        guard let url = configuration.serverURL else { return }
+        let hasProxy = !(configuration.network.proxy ?? "").isEmpty
+        var facts = Self(isTLS: configuration.serverURL?.scheme != .http, hasProxy: hasProxy)
         do throws(UserFacingError) {
-            ping = try Self.askFromHere(configuration, url.text)
+            if scene.silence == nil {
+                var client = try scene.context.reach()
+                facts.ping = try client.ask(PingRequest(), timeout: patience).get()
+                facts.isByDaemon = true
+                if let url = scene.status?.server.url { facts.isTLS = url.hasPrefix("https:") }
+            } else if let url = configuration.serverURL {
+                facts.ping = try askFromHere(url.text, configuration.network)
+            }
         } catch {
-            reason = error.message
+            facts.reason = error.message
         }
+        return facts
     }
 
     /// Without credentials: who does not know the key can ask, too, and no key is sent to find out about a certificate.
     private static func askFromHere(
-        _ configuration: DaemonConfiguration, _ url: String
+        _ url: String, _ configured: NetworkSettings
     ) throws(UserFacingError) -> PingReport {
-        var settings = ClientConfiguration(
-            serverURL: url, credentials: .none, network: configuration.network,
-            userAgent: "prsnlctl/\(ProductVersion.current)")
-        settings.connectTimeout = min(settings.connectTimeout, .seconds(10))
-        settings.stallTimeout = min(settings.stallTimeout, .seconds(10))
-        settings.totalTimeout = min(settings.totalTimeout, .seconds(20))
-        let client = try PRSNLClient(configuration: settings, time: TaskLoop.start().time)
+        var network = configured
+        // The answer has ten seconds more than the connection.
+        network.connectTimeout = min(network.connectTimeout, .seconds(10))
+        network.stallTimeout = min(network.stallTimeout, .seconds(10))
+        let client = try LoginPlan.client(url, network, .none)
         defer { client.shutdown() }
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         var report = PingReport(

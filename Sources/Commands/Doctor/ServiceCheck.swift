@@ -1,106 +1,99 @@
 import Console
 import PRSNLCore
+import Requests
 
 /// The daemon as a service: whether it answers, who may use its socket, and what systemd says of its unit.
-struct ServiceCheck: Check, Equatable {
+struct ServiceCheck: Check {
     static let group = DoctorReport.Group.service
     static let name = "unit"
 
-    enum Daemon: Sendable, Equatable {
-        case answers(pid: Int32, version: String, since: Timestamp)
-        case stopped(UserFacingError)
-        /// It is there, and does not answer this user.
-        case silent(UserFacingError)
-        /// It has not answered in time.
-        case hangs(UserFacingError)
-    }
-
-    enum Unit: Sendable, Equatable {
-        /// In words.
-        case notKnown(String)
-        case known(SystemdUnit)
-    }
-
-    var daemon: Daemon
-    var version = ProductVersion.current
+    /// `nil` where none has answered.
+    var daemon: StatusReport.Daemon?
+    /// Why not.
+    var silence: UserFacingError?
+    /// Also where it does not answer.
+    var isRunning = true
     var socketPath: String
     var socket = FilesCheck.Entry.missing
-    var unit: Unit
+    var unit: SystemdUnit
     var now: Timestamp
 
-    @Findings var findings: [DoctorReport.Finding] {
-        process
+    @Findings var findings: [Finding] {
+        if let daemon { answering(daemon) }
+        if let silence { silent(silence) }
         if case .there(let mode, let owner, let group, _) = socket {
-            let text = "\(socketPath), \(owner):\(group), mode 0\(String(mode, radix: 8))"
+            let text = "\(socketPath), \(owner):\(group), mode \(FilesCheck.octal(mode))"
             if mode & 0o007 == 0 {
                 ok("socket", text)
             } else {
                 failed(
                     "socket", "everybody may use \(text)",
-                    "Restart the daemon: it creates the socket again, for its group only.",
-                    next: "sudo systemctl restart prsnld")
+                    "Restart the daemon: it creates the socket again, for its group only.", next: Self.restart)
             }
         }
         switch unit {
         case .notKnown(let reason): notChecked("unit", reason)
-        case .known(let unit): state(of: unit)
+        case .known(let name, let isUser, let properties): state(of: name, isUser, properties)
         }
     }
 
-    private var process: DoctorReport.Finding {
-        switch daemon {
-        case .answers(let pid, let running, let since):
-            let text = "\(running), pid \(pid), running for \(Formatting.duration(now.duration(since: since)))"
-            guard running != version else { return ok("daemon", text) }
-            return warning(
-                "daemon", "\(text); this prsnlctl is \(version)",
-                "Restart the daemon, which still runs what was there before.", next: "sudo systemctl restart prsnld")
-        case .stopped(let error):
-            return warning(
+    private static let restart: NextCommand = "sudo systemctl restart prsnld"
+
+    private func answering(_ daemon: StatusReport.Daemon) -> Finding {
+        let time = Formatting.duration(now.duration(since: daemon.since))
+        let text = "\(daemon.version), pid \(daemon.pid), running for \(time)"
+        guard daemon.version != ProductVersion.current else { return ok("daemon", text) }
+        return warning(
+            "daemon", "\(text); this prsnlctl is \(ProductVersion.current)",
+            "Restart the daemon, which still runs what was there before.", next: Self.restart)
+    }
+
+    private func silent(_ error: UserFacingError) -> Finding {
+        switch error.code {
+        case _ where !isRunning:
+            warning(
                 "daemon", "\(error.message) Nothing is pulled, and writes wait.", error.recoverySuggestion,
                 next: error.nextCommand)
-        case .silent(let error):
-            if error.code == .databaseReplaced { return failed("daemon", error) }
-            return notChecked("daemon", error.message, error.recoverySuggestion)
-        case .hangs(let error):
-            var restart: NextCommand = "sudo systemctl restart prsnld"
-            if case .known(let unit) = unit {
-                guard unit.state != .starting else {
-                    return notChecked("daemon", error.message, "It is starting: ask again in a moment.")
-                }
-                restart = unit.command("restart")
-            }
-            return failed(
+        case .daemonBusy where unit.isStarting:
+            notChecked("daemon", error.message, "It is starting: ask again in a moment.")
+        case .daemonBusy:
+            failed(
                 "daemon", "\(error.message) It hangs, or the machine is too busy for it.",
-                "Try again. If this persists, restart the daemon, and please report it with the log.", next: restart)
+                "Try again. If this persists, restart the daemon, and please report it with the log.",
+                next: Self.restart)
+        case .databaseReplaced: failed("daemon", error)
+        default: notChecked("daemon", error.message, error.recoverySuggestion)
         }
     }
 
-    private func state(of unit: SystemdUnit) -> DoctorReport.Finding {
-        let name = (unit.isUser ? "user unit " : "system unit ") + unit.name
-        return switch unit.state {
-        case .running: ok("unit", "\(name) runs", "Its log:", next: unit.log)
-        case .starting, .stopping: warning("unit", "\(name) is \(unit.state)", "Its log says more.", next: unit.log)
-        case .stopped: warning("unit", "\(name) is stopped", next: unit.command("start"))
-        case .masked:
-            warning("unit", "\(name) is masked: systemd does not start it", next: unit.command("unmask"))
-        case .failed(let result):
+    private func state(of name: String, _ isUser: Bool, _ properties: [String: String]) -> Finding {
+        let unit = "\(isUser ? "user" : "system") unit \(name)"
+        let result = properties["Result"] ?? "unknown"
+        let log = SystemdUnit.log
+        return switch (properties["LoadState"], properties["ActiveState"], properties["SubState"]) {
+        case ("not-found", _, _): notChecked("unit", "no unit \(name) is installed")
+        case (_, "failed", _):
             failed(
-                "unit", "\(name) has failed (\(result)); systemd does not start it again", "Its log says why.",
-                next: unit.log)
-        case .restarting(let result):
+                "unit", "\(unit) has failed (\(result)); systemd does not start it again", "Its log says why.",
+                next: log)
+        case (_, _, "auto-restart"):
             failed(
-                "unit", "\(name) ends as soon as it is started, and is started again (\(result))", "Its log says why.",
-                next: unit.log)
+                "unit", "\(unit) ends as soon as it is started, and is started again (\(result))", "Its log says why.",
+                next: log)
+        case ("masked", _, _):
+            warning("unit", "\(unit) is masked: systemd does not start it", next: "sudo systemctl unmask prsnld")
+        case (_, "active", _), (_, "reloading", _): ok("unit", "\(unit) runs", "Its log:", next: log)
+        case (_, "activating", _): warning("unit", "\(unit) is starting", "Its log says more.", next: log)
+        case (_, "deactivating", _): warning("unit", "\(unit) is stopping", "Its log says more.", next: log)
+        default: warning("unit", "\(unit) is stopped", next: "sudo systemctl start prsnld")
         }
     }
-}
 
-// MARK: Reading
-
-extension ServiceCheck {
-    init(_ scene: DoctorScene) {
-        self.init(daemon: scene.daemon, socketPath: scene.socket, unit: SystemdUnit.look(scene), now: scene.now)
-        socket = FileStatus.entry(scene.socket)
+    static func gather(_ scene: DoctorScene) -> Self {
+        Self(
+            daemon: scene.status?.daemon, silence: scene.silence, isRunning: scene.isRunning,
+            socketPath: scene.socket, socket: FileStatus.entry(scene.socket),
+            unit: scene.isManual
+                ? .notKnown("the daemon was not started by systemd") : SystemdUnit(of: scene.unit), now: scene.now)
     }
 }

@@ -49,8 +49,24 @@ extension CommandContext {
     func status(because noDaemon: UserFacingError) throws(UserFacingError) -> StatusReport {
         let summary = try StoreReader(path: database).summary()
         var report = StatusReport(summary, now: TimeSource.system.now())
-        report.noDaemon = SystemdUnit.absence(
-            after: noDaemon, of: unit, isHeld: holder != nil, closedCopy: summary.wasClosed)
+        report.noDaemon = absence(because: noDaemon, wasClosed: summary.wasClosed)
         return report
+    }
+
+    /// What systemd says of the unit, else what the file says.
+    private func absence(because error: UserFacingError, wasClosed: Bool) -> StatusReport.Absence {
+        switch error.code {
+        case .daemonBusy: return .init(state: .notResponding)
+        case .controlRefused: return .init(state: .refused, reason: error.message)
+        case _ where holder != nil:
+            return .init(state: .unreachable, reason: error.message, nextCommand: error.nextCommand)
+        default: break
+        }
+        if let failure = SystemdUnit(of: unit).failure {
+            return .init(state: .failed, reason: failure, nextCommand: unit.fit(SystemdUnit.log))
+        }
+        return wasClosed
+            ? .init(state: .stopped)
+            : .init(state: .failed, reason: "It did not stop cleanly (killed or crashed). Nothing is lost.")
     }
 }

@@ -168,7 +168,7 @@ package struct Statement {
     /// A line of its own, if the daemon that is meant has the command.
     private var command: NextCommand?
 
-    init(
+    package init(
         lead: String? = nil, colour: TextStyle.Colour? = .red, _ text: Advice, _ level: Level? = nil,
         brief: Brief? = nil, cure: Advice? = nil, next: NextCommand? = nil
     ) {
