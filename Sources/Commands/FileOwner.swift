@@ -124,8 +124,8 @@ enum FileOwner {
 extension CommandContext: CommandHost {
     var database: String { paths.database }
 
-    func openStore() throws(UserFacingError) -> Store {
-        try Store(path: database, allowsNetwork: paths.allowsNetworkFileSystem)
+    func openStore(waitsForLock: Bool = false) throws(UserFacingError) -> Store {
+        try Store(path: database, waitsForLock: waitsForLock, allowsNetwork: paths.allowsNetworkFileSystem)
     }
 
     func withStore<Value: Sendable>(

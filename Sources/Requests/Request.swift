@@ -26,7 +26,7 @@ package protocol Request: ControlRequest {
     /// How long the daemon may take for a line; `nil`: as long as it lives.
     var patience: Duration? { get }
 
-    /// - Returns: `nil` where all lines were sent with `RequestContext.send`, or will be by the daemon.
+    /// - Returns: `nil` where all lines were sent with `RequestContext.send`.
     func answer(_ context: RequestContext) async throws(UserFacingError) -> Answer?
 
     /// The same, as one of the requests that a command of this key makes.
@@ -79,7 +79,7 @@ package protocol CommandHost: Sendable {
 
     // What the daemon and a command answer in different ways.
     func status(because noDaemon: UserFacingError) throws(UserFacingError) -> StatusReport
-    func account(_ request: AccountRequest) async throws(UserFacingError) -> AccountReport
+    func account() throws(UserFacingError) -> AccountReport
     func whoami(because noDaemon: UserFacingError) throws(UserFacingError) -> WhoamiReport
     func logout() async throws(UserFacingError) -> LogoutReport
 }
@@ -179,19 +179,13 @@ package final class RunningDaemon: Sendable {
     let parts: RunningParts
     let database: String
     let startedAt: Timestamp
-    /// Hands a new copy over to the daemon, which has to stop everything first.
-    let begin: @Sendable (NewCopy) -> Void
-    /// A new copy is on its way: what would be written now would be set aside with the old one.
-    let isEnding = Atomic(false)
     /// A comparison with the server is under way.
     let isVerifying = Atomic(false)
     /// Pulls that were asked for and have not ended.
     let pulls = Mutex(0)
 
-    package init(
-        _ parts: RunningParts, database: String, startedAt: Timestamp, begin: @escaping @Sendable (NewCopy) -> Void
-    ) {
-        (self.parts, self.database, self.startedAt, self.begin) = (parts, database, startedAt, begin)
+    package init(_ parts: RunningParts, database: String, startedAt: Timestamp) {
+        (self.parts, self.database, self.startedAt) = (parts, database, startedAt)
     }
 
     package var requests: RequestTable { RequestTable.all.reduce(into: RequestTable()) { add($1, to: &$0) } }
@@ -199,20 +193,12 @@ package final class RunningDaemon: Sendable {
     private func add<Asked: Request>(_ type: Asked.Type, to table: inout RequestTable) {
         table.on(type) { [self] request, conversation in
             do throws(UserFacingError) {
-                if request.isChange { try refuseWhileEnding() }
                 let context = RequestContext(host: .daemon(self, conversation), refused: Asked.refused)
                 if let answer = try await request.answer(context) { conversation.send(answer) }
             } catch {
                 conversation.send(explained(error))
             }
         }
-    }
-
-    /// - Throws: `daemon_busy` while the copy is being set aside: a change would be lost with it.
-    func refuseWhileEnding() throws(UserFacingError) {
-        guard isEnding.load(ordering: .relaxed) else { return }
-        throw UserFacingError(
-            .daemonBusy, "The daemon is starting a new copy.", consequence: "Nothing was changed.")
     }
 
     /// SQLite can make all sorts of a file whose log was removed: what happened says more.

@@ -3,7 +3,7 @@ import Glibc
 package import PRSNLCore
 
 extension Store {
-    /// Readers of this process come and go within milliseconds. Other programs are not waited for longer than that.
+    /// Most readers come and go within milliseconds. Others are not waited for longer than that.
     private static let setAsideAttempts = 20
     private static let setAsidePause: UInt32 = 25_000  // microseconds
 
@@ -23,12 +23,13 @@ extension Store {
     package func setAside(as name: @Sendable (_ number: Int) -> String) throws(UserFacingError) -> String {
         defer { close() }
         CrashPoint.beforeSetAside.reach()
-        // As in `closeFile`: a file that was not closed, and not checked since, must be checked by the next process.
-        let isClean = !wasStoppedUncleanly || isSound
-        try write(durably: true) { connection throws(SQLiteFailure) in
-            if isClean { try connection.execute("UPDATE copy SET stopped_cleanly = 1") }
+        // As in `closeFile`: a file that was not closed must be checked by the next process.
+        if !wasStoppedUncleanly {
+            try write(durably: true) { connection throws(SQLiteFailure) in
+                try connection.execute("UPDATE copy SET stopped_cleanly = 1")
+            }
+            markedOpen = false
         }
-        if isClean { markedOpen = false }
         try leaveLog()
         CrashPoint.afterLeavingLog.reach()
         try checkIdentity(ofLog: false)

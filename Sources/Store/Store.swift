@@ -29,9 +29,7 @@ package actor Store {
     /// Whether the last owner of the file was killed. Then `damage()` is worth its time.
     package nonisolated let wasStoppedUncleanly: Bool
     /// Whether the file was checked since.
-    private(set) var isSound = false
-    /// Whether a check is to come or under way, which has the file open for as long.
-    package private(set) var awaitsCheck: Bool
+    private var isSound = false
     /// Rejected items of the whole read under way, by id or text. `nil` where this process did not see its beginning.
     var rejectedSeen: Set<ByteText>?
     /// Why nothing more is written: the file was found damaged.
@@ -136,7 +134,6 @@ package actor Store {
             connection = opened
             identity = try FileIdentity(path: path)
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
-            awaitsCheck = wasStoppedUncleanly
             documentsOnTrial = wasStoppedUncleanly ? Self.mostDocuments : 0
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
@@ -241,9 +238,6 @@ package actor Store {
     package func noteSound() {
         isSound = true
     }
-
-    /// The check is over, with any result.
-    package func noteChecked() { awaitsCheck = false }
 
     /// Writes nothing more to a file that was found damaged, so that it can be examined and saved.
     package func refuseWrites(_ error: UserFacingError) {

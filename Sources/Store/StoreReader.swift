@@ -139,9 +139,7 @@ package enum IntegrityCheck {
     package static func damage(path: String) async throws(UserFacingError) -> [String] {
         try await WorkerThread.result(of: "check") {
             Result { () throws(UserFacingError) in
-                let reader = try StoreReader(path: path)
-                HangPoint.check.block()
-                return try reader.damage()
+                try StoreReader(path: path).damage()
             }
         }.get()
     }

@@ -15,39 +15,14 @@ struct Daemon {
     let startedAt: Timestamp
     private var loaded: LoadedConfiguration
     private let groupRight = GroupRight()
-    private let events: Events
-
-    private typealias Events = (stream: AsyncStream<Event>, continuation: AsyncStream<Event>.Continuation)
 
     private enum Event: Sendable {
         case signal(Int32)
         case engineEnded
-        /// A person has asked for a new copy.
-        case newCopy(NewCopy)
     }
 
-    private enum End: Sendable {
-        case exit(ExitCode)
-        case newCopy(NewCopy)
-    }
-
-    /// Returns when it was told to stop. For a new copy every part ends and begins again, so that none has to be taught that
-    /// its file can become another one.
+    /// Returns when it was told to stop.
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
-        let events: Events = AsyncStream.makeStream()
-        let forward = Task(executorPreference: TaskLoop.current) {
-            for await signal in setup.signals.stream { events.continuation.yield(.signal(signal)) }
-        }
-        defer { forward.cancel() }
-        while true {
-            if let code = try await start(setup, events) { return code }
-        }
-    }
-
-    /// From the start of the parts to their end.
-    ///
-    /// - Returns: `nil` where they are to begin again.
-    private static func start(_ setup: Setup, _ events: Events) async throws(UserFacingError) -> ExitCode? {
         let startedAt = TimeSource.system.now()
         let loaded = try setup.load()
         let logger = Logger(
@@ -66,7 +41,7 @@ struct Daemon {
             return .fine
         }
         var daemon = Daemon(
-            setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded, events: events)
+            setup: setup, logger: logger, log: log, parts: parts, startedAt: startedAt, loaded: loaded)
         // The engine starts before the control socket is made: the first rows need not wait for that.
         let engine = Task(executorPreference: TaskLoop.current) { [engine = parts.engine] in await engine.run() }
         let check = Task(executorPreference: TaskLoop.current) { await parts.checkAfterUncleanStop(log: log) }
@@ -87,24 +62,12 @@ struct Daemon {
             .notice, .daemon,
             "prsnld \(ProductVersion.current), pid \(getpid()): \(loaded.configuration.database) from "
                 + "\(loaded.configuration.serverURL?.text ?? "")")
-        let end = await daemon.serve(engine, supervisor)
-        switch end {
-        case .exit:
-            supervisor.stopping()
-            control.stop()
-            engine.cancel()
-            await engine.value
-        case .newCopy(let order):
-            supervisor.startingAgain()
-            engine.cancel()
-            await engine.value
-            // While the lock is held, which goes with the copy.
-            await parts.finishRenewal()
-            await order.perform(parts.store, log: log)
-            control.stop()
-        }
+        let code = await daemon.serve(engine, supervisor)
+        supervisor.stopping()
+        control.stop()
+        engine.cancel()
+        await engine.value
         await parts.stop()
-        guard case .exit(let code) = end else { return nil }
         log(.notice, .daemon, "stopped")
         return code
     }
@@ -122,24 +85,27 @@ struct Daemon {
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {
-        let running = RunningDaemon(
-            parts, database: loaded.configuration.database, startedAt: startedAt,
-            begin: { [events] in events.continuation.yield(.newCopy($0)) })
+        let running = RunningDaemon(parts, database: loaded.configuration.database, startedAt: startedAt)
         groupRight.set(mayWrite: loaded.configuration.groupMayWrite)
         return try ControlServer(
             path: loaded.configuration.controlSocket, groupRight: groupRight, log: log, requests: running.requests)
     }
 
     /// Until it is to stop.
-    private mutating func serve(
-        _ engine: Task<Void, Never>, _ supervisor: Supervisor
-    ) async -> End {
-        let watch = Task(executorPreference: TaskLoop.current) { [events] in
-            await engine.value
-            if !Task.isCancelled { events.continuation.yield(.engineEnded) }
+    private mutating func serve(_ engine: Task<Void, Never>, _ supervisor: Supervisor) async -> ExitCode {
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        let forward = Task(executorPreference: TaskLoop.current) { [signals = setup.signals] in
+            for await signal in signals.stream { continuation.yield(.signal(signal)) }
         }
-        defer { watch.cancel() }
-        for await event in events.stream {
+        let watch = Task(executorPreference: TaskLoop.current) {
+            await engine.value
+            if !Task.isCancelled { continuation.yield(.engineEnded) }
+        }
+        defer {
+            forward.cancel()
+            watch.cancel()
+        }
+        for await event in events {
             switch event {
             case .signal(SIGHUP):
                 supervisor.reloading()
@@ -147,15 +113,14 @@ struct Daemon {
                 supervisor.reloaded()
             case .signal(let number):
                 log(.notice, .daemon, "stopping on \(number == SIGINT ? "SIGINT" : "SIGTERM")")
-                return .exit(.fine)
-            case .newCopy(let order): return .newCopy(order)
+                return .fine
             case .engineEnded:
                 // It promises to return only when it is told to.
                 log(.error, .daemon, "the sync engine ended by itself; please report this with the log")
-                return .exit(.error)
+                return .error
             }
         }
-        return .exit(.error)
+        return .error
     }
 
     /// Reads the configuration again. One that is wrong changes nothing.

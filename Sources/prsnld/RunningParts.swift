@@ -77,11 +77,6 @@ extension RunningParts {
     /// After a kill or a power cut, looks in the background whether the file is sound.
     func checkAfterUncleanStop(log: LogHandler) async {
         guard store.wasStoppedUncleanly else { return }
-        await check(log: log)
-        await store.noteChecked()
-    }
-
-    private func check(log: LogHandler) async {
         do {
             let damage = try await IntegrityCheck.damage(path: store.path)
             guard !damage.isEmpty else {
@@ -107,12 +102,9 @@ extension RunningParts {
         // The file first: if the server takes too long over the login, the process ends without that, and with the file
         // sound. The lock last: its holder may write the login.
         await store.closeFile()
-        await finishRenewal()
+        await client.finishRenewal(atMost: Self.lastRenewal)
         client.shutdown()
         engine.network.source.stop()
         await store.unlock()
     }
-
-    /// Waits for the last renewal of the login, and lets no other begin.
-    func finishRenewal() async { await client.finishRenewal(atMost: Self.lastRenewal) }
 }

@@ -75,7 +75,8 @@ extension Samples {
 
     package static var setAside: AccountReport {
         var report = account
-        report.setAside = report.setAsideName(1)
+        report.source = .file
+        report.setAside = "/var/lib/prsnld/prsnl-ada@example.org-2026-11-21.sqlite"
         return report
     }
 }

@@ -102,7 +102,13 @@ import Testing
         #expect(
             plan.text(style).contains(
                 "would be set aside:\n/var/lib/prsnld/prsnl-ada@example.org-2026-11-21-2.sqlite\n"))
-        #expect(plan.text(style).hasSuffix("Nothing was changed. `prsnlctl account --accept-new` does it.\n"))
+        #expect(
+            plan.text(style).hasSuffix(
+                """
+                Nothing was changed. To do it: `sudo systemctl stop prsnld`,
+                `prsnlctl account --accept-new`, `sudo systemctl start prsnld`.
+
+                """))
     }
 
     // MARK: When a new copy may be started
@@ -142,7 +148,7 @@ import Testing
         let text = report.text(style)
         #expect(text.contains("prsnlctl login") && !text.contains("--accept-new"), "\(text)")
         do throws(UserFacingError) {
-            try AccountChange.require(report.change, of: report)
+            try report.requireChange()
             Issue.record("accepted")
         } catch {
             #expect(error.code == .loginExpired)

@@ -88,6 +88,8 @@ import Testing
             (instance, "chmod 600 /etc/prsnld/key", "chmod 600 /etc/prsnld/key"),
             (own, "systemctl start prsnld", "systemctl --user start prsnld"),
             (own, "sudo systemctl restart prsnld", "systemctl --user restart prsnld"),
+            (own, "sudo systemctl stop prsnld", "systemctl --user stop prsnld"),
+            (byHand, "sudo systemctl stop prsnld", nil),
             (own, "sudo prsnlctl login", "prsnlctl login"),
             (other, "systemctl start prsnld", "prsnld --config '/srv/a b.conf'"),
             (other, "systemctl restart prsnld", nil),
@@ -137,6 +139,15 @@ import Testing
             ),
             // There is no such command for it.
             (other, "then `systemctl reload prsnld`.", "then restart the daemon."),
+            (
+                machine, .newCopy,
+                "`sudo systemctl stop prsnld`, `prsnlctl account --accept-new`, `sudo systemctl start prsnld`"
+            ),
+            (
+                own, .newCopy,
+                "`systemctl --user stop prsnld`, `prsnlctl account --accept-new`, `systemctl --user start prsnld`"
+            ),
+            (byHand, .newCopy, "stop the daemon, `prsnlctl account --accept-new`, `prsnld`"),
             (other, "Look at `journalctl -u prsnld`, or the terminal.", "Look at its log, or the terminal."),
             (
                 byHand, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",

@@ -53,8 +53,7 @@ import Testing
         (RetryRequest(entries: [1], parked: false, dryRun: true), false),
         (DropRequest(entries: [1], withDependents: true, dryRun: false), true),
         (DropRequest(entries: [1], withDependents: true, dryRun: true), false), (LoginCheckRequest(), true),
-        (LogoutRequest(), true), (WhoamiRequest(), false), (AccountRequest(acceptNew: true, dryRun: false), true),
-        (AccountRequest(acceptNew: true, dryRun: true), false),
+        (LogoutRequest(), true), (WhoamiRequest(), false), (AccountRequest(), false),
     ])
     func changesAreToldFromLooking(request: any ControlRequest, isChange: Bool) {
         #expect(request.isChange == isChange)

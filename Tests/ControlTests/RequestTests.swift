@@ -31,8 +31,7 @@ import Testing
         PingRequest(), VerifyRequest(texts: "1/7"),
         NetWatchRequest(), WatchRequest(), NetRequest(), ClearErrorsRequest(), ErrorsRequest(), RebuildIndexRequest(),
         LoginCheckRequest(),
-        Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(acceptNew: false, dryRun: false),
-        AccountRequest(acceptNew: true, dryRun: true),
+        Samples.handover, LogoutRequest(), WhoamiRequest(), AccountRequest(),
     ]
 
     /// Reads a line as the server does.

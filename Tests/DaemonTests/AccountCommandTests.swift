@@ -65,9 +65,9 @@ import Testing
         }
     }
 
-    // MARK: The way it goes
+    // MARK: While a daemon runs
 
-    @Test func aRunningDaemonSetsTheCopyAsideAndGoesOnWithAnEmptyOne() async throws {
+    @Test func aRunningDaemonKeepsItsCopyAndTheCommandSaysHowToGoOn() async throws {
         let scene = try scene()
         let daemon = try await scene.startWithCopy()
         try await expectLoginAsOther(scene)
@@ -81,51 +81,62 @@ import Testing
 
         let plan = try scene.fixture.decode(
             AccountReport.self, try await scene.fixture.control("account", "--accept-new", "--dry-run", "--json"))
-        #expect(plan.dryRun)
+        #expect(plan.dryRun && plan.setAside != nil)
+        let refused = try await scene.fixture.control("account", "--accept-new", "--json")
+        #expect(refused.exit == .status(1), "\(refused)")
+        let error = try scene.fixture.decode(FailureReport.self, refused).error
+        #expect(error.codeName == "database_locked")
+        // No command stops a daemon that was started in a terminal.
+        let configuration = "--config \(scene.fixture.configuration)"
+        let order = "stop the daemon, `prsnlctl \(configuration) account --accept-new`, `prsnld \(configuration)`"
+        #expect(error.recoverySuggestion.description == "In this order: \(order).")
+        #expect(error.nextCommand == nil)
         #expect(try scene.setAside.isEmpty)
+        let kept = try await scene.fixture.status()
+        #expect(kept.daemon?.pid == daemon.processID && kept.outbox?.waiting == 1)
+
+        #expect(try await daemon.terminate() == .status(0))
         let done = try await scene.fixture.control("account", "--accept-new", "--json")
         #expect(done.exit == .status(0), "\(done)")
         let report = try scene.fixture.decode(AccountReport.self, done)
         #expect(report.setAside == plan.setAside)
         #expect(try scene.setAside == [try #require(report.setAside)])
         try await expectUndelivered(1, in: try #require(report.setAside))
-
-        // The same process, which says READY once more.
+        let next = try await scene.fixture.startReady()
         try await waitForOthersCopy(scene)
-        #expect(try await scene.fixture.status().daemon?.pid == daemon.processID)
-        // By which people look for it: pgrep -x prsnld.
-        #expect(try TestFile.text("/proc/\(daemon.processID)/comm") == "prsnld\n")
         #expect(try await scene.account().change == nil)
         #expect(scene.server.captures.isEmpty)
-        #expect(try await daemon.terminate() == .status(0))
-        #expect(daemon.stderr.contains("the copy was set aside: \(try #require(report.setAside))"), "\(daemon.stderr)")
-        #expect(daemon.stderr.split(separator: ", pid \(daemon.processID): ").count == 3, "\(daemon.stderr)")
+        #expect(try await next.terminate() == .status(0))
     }
 
-    @Test func whileTheCopyIsCheckedItStaysWhereItIs() async throws {
+    @Test func aDaemonThatCannotBeAskedKeepsItsCopyToo() async throws {
+        let scene = try scene()
+        let daemon = try await scene.startWithCopy()
+        try await expectLoginAsOther(scene)
+        let elsewhere = ["--socket", scene.fixture.folder.file("no.sock"), "--database", scene.fixture.database]
+        let refused = try await scene.fixture.control(elsewhere + ["account", "--accept-new", "--json"])
+        #expect(refused.exit == .status(1), "\(refused)")
+        let error = try scene.fixture.decode(FailureReport.self, refused).error
+        #expect(error.codeName == "database_locked" && error.message.contains("\(daemon.processID)"), "\(error)")
+        #expect(try scene.setAside.isEmpty)
+        #expect(try await daemon.terminate() == .status(0))
+    }
+
+    // MARK: While none runs
+
+    @Test func aCopyThatWasNotClosedIsStillToBeChecked() async throws {
         let scene = try scene()
         let killed = try await scene.startWithCopy()
         try await expectLoginAsOther(scene)
         killed.signal(SIGKILL)
         _ = try await killed.waitForExit()
-        let daemon = try await scene.fixture.startReady(
-            environment: [HangPoint.variable: HangPoint.check.rawValue])
-        try await eventually("the change to be known") { try await scene.account().change != nil }
-        let ended = try await scene.fixture.control("account", "--accept-new", "--json")
-        #expect(ended.exit == .status(1), "\(ended)")
-        #expect(try scene.fixture.decode(FailureReport.self, ended).error.codeName == "daemon_busy")
-        #expect(try scene.setAside.isEmpty)
-        #expect(try await scene.fixture.status().daemon?.pid == daemon.processID)
-        daemon.signal(SIGKILL)
-        _ = try await daemon.waitForExit()
-        // Checked by nobody yet, whoever opens it next.
         let done = try await scene.fixture.control("account", "--accept-new", "--json")
         #expect(done.exit == .status(0), "\(done)")
         let aside = try #require(try scene.fixture.decode(AccountReport.self, done).setAside)
         #expect(try Store(path: aside).wasStoppedUncleanly)
     }
 
-    @Test func withoutTheDaemonTheCommandDoesIt() async throws {
+    @Test func theCopyIsSetAsideWithItsWritesAndAnEmptyOneBegun() async throws {
         let scene = try scene()
         try await scene.makeCopy()
         #expect(try await scene.fixture.control("note", "never delivered").exit == .status(0))
@@ -209,11 +220,27 @@ import Testing
         #expect(try StoreReader(path: scene.fixture.database).summary().server.accountName == "owner@prsnl.example")
     }
 
-    @Test(arguments: [true, false])
-    func aProgramThatHasTheFileOpenKeepsEverythingAsItIs(isDaemonRunning: Bool) async throws {
+    /// The server shows a test user's items to such a token.
+    @Test func aTokenThatHasExpiredStartsNoNewCopy() async throws {
         let scene = try scene()
-        let daemon = try await scene.startWithCopy()
-        if !isDaemonRunning { _ = try await daemon.terminate() }
+        try await scene.makeCopy()
+        let key = scene.fixture.folder.file("expired")
+        // `{"exp":1700000000}`
+        try TestFile.write("eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE3MDAwMDAwMDB9.c2ln\n", to: key, mode: 0o600)
+        try scene.configure(server: "http://127.0.0.1:1", "api_key_file = \(key)")
+        #expect(try await scene.account().change?.codeName == "server_changed")
+        for more in [[], ["--dry-run"]] {
+            let refused = try await scene.fixture.control(["account", "--accept-new", "--json"] + more)
+            #expect(refused.exit == .status(1), "\(refused)")
+            let error = try scene.fixture.decode(FailureReport.self, refused).error
+            #expect(error.codeName == "login_expired" && error.message.contains(key), "\(error)")
+        }
+        #expect(try scene.setAside.isEmpty)
+    }
+
+    @Test func aProgramThatHasTheFileOpenKeepsEverythingAsItIs() async throws {
+        let scene = try scene()
+        try await scene.makeCopy()
         try await expectLoginAsOther(scene)
         do {
             let reader = try StoreReader(path: scene.fixture.database)
@@ -224,15 +251,6 @@ import Testing
             #expect(try reader.summary().server.accountName == "owner@prsnl.example")
         }
         #expect(try scene.setAside.isEmpty)
-        if isDaemonRunning {
-            // It has started again, with the copy that it had.
-            try await eventually("the daemon to answer again") { () async throws -> Bool in
-                let ended = try await scene.fixture.control("account", "--json")
-                guard ended.exit == .status(4) || ended.exit == .status(0) else { return false }
-                return try scene.fixture.decode(AccountReport.self, ended).source == .daemon
-            }
-            #expect(daemon.pollExit() == nil)
-        }
         let done = try await scene.fixture.control("account", "--accept-new")
         #expect(done.exit == .status(0), "\(done)")
         #expect(try scene.setAside.count == 1)
@@ -240,24 +258,15 @@ import Testing
 
     // MARK: Killed on the way
 
-    @Test(
-        arguments: [CrashPoint.beforeSetAside, .afterLeavingLog, .afterSetAside],
-        [true, false])
-    func whoeverIsKilledLeavesTheOldStateOrTheNewOne(point: CrashPoint, isDaemonRunning: Bool) async throws {
+    @Test(arguments: [CrashPoint.beforeSetAside, .afterLeavingLog, .afterSetAside])
+    func aKillLeavesTheOldStateOrTheNewOne(point: CrashPoint) async throws {
         let scene = try scene()
         try await scene.makeCopy()
         #expect(try await scene.fixture.control("note", "never delivered").exit == .status(0))
-        let crash = [CrashPoint.variable: point.rawValue]
         try await expectLoginAsOther(scene)
-        let daemon = isDaemonRunning ? try await scene.fixture.startReady(environment: crash) : nil
         let killed = try await scene.fixture.control(
-            "account", "--accept-new", environment: isDaemonRunning ? [:] : crash)
-        if let daemon {
-            #expect(try await daemon.waitForExit() == .signal(SIGKILL))
-            #expect(killed.exit == .status(1), "\(killed)")
-        } else {
-            #expect(killed.exit == .signal(SIGKILL), "\(killed)")
-        }
+            "account", "--accept-new", environment: [CrashPoint.variable: point.rawValue])
+        #expect(killed.exit == .signal(SIGKILL), "\(killed)")
 
         let isOld = point != .afterSetAside
         #expect(try scene.setAside.isEmpty == isOld)

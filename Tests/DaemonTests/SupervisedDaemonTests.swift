@@ -75,19 +75,6 @@ import Testing
 
     // MARK: The watchdog
 
-    /// systemd's clock goes on from the last meal where READY=1 comes from a service that runs already.
-    @Test func everyReadyIsAMealToo() async throws {
-        let fixture = try DaemonFixture()
-        let socket = try NotifySocket()
-        // Twenty minutes: nothing else feeds it here.
-        let daemon = try fixture.start(environment: environment(socket, ["WATCHDOG_USEC": "1200000000"]))
-        try await socket.waitForLine("READY") { $0 == "READY=1" }
-        #expect(socket.datagrams.first == "READY=1\nWATCHDOG=1\nSTATUS=started")
-        daemon.signal(SIGHUP)
-        try await eventually("the end of the reload") { socket.datagrams.contains("READY=1\nWATCHDOG=1") }
-        #expect(try await daemon.terminate() == .status(0))
-    }
-
     @Test func theWatchdogIsFedWhileEverythingLives() async throws {
         let fixture = try DaemonFixture()
         let socket = try NotifySocket()

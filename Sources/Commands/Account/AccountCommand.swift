@@ -1,5 +1,4 @@
 package import Console
-import Glibc
 import PRSNLClient
 import PRSNLCore
 package import Requests
@@ -12,64 +11,66 @@ enum AccountCommand {
         options: [
             CommandOption(
                 "--accept-new", nil,
-                "Set this copy aside, with what was not delivered, and begin a new one."),
+                "Set this copy aside, with what was not delivered, and begin a new one. The daemon has to be stopped."),
             CommandOption("--dry-run", nil, "Only say what would be done."),
         ], needsRoot: true, run: run)
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
-        let acceptNew = arguments.has("--accept-new")
         let dryRun = arguments.has("--dry-run")
-        guard acceptNew || !dryRun else {
+        guard arguments.has("--accept-new") || !dryRun else {
             throw UserFacingError(
                 .usage, "--dry-run says what --accept-new would do, which is not given.",
                 nextCommand: "prsnlctl account --accept-new --dry-run")
         }
-        var client = RequestClient(context)
-        let report = try client.changeAccount(AccountRequest(acceptNew: acceptNew, dryRun: dryRun))
+        var report = try context.answer(AccountRequest())
+        if arguments.has("--accept-new") {
+            try report.requireChange()
+            report = dryRun ? report.planned : try context.setAside(report)
+        }
         try context.write(report)
         return report.exitCode
     }
 }
 
-extension RequestClient {
-    /// Asks what the daemon logs in with, or whose copy it keeps, or changes that.
-    ///
-    /// - Throws: what `ask` throws; `daemon_busy` where the daemon ended before it answered.
-    mutating func changeAccount<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Asked.Answer {
-        do throws(UserFacingError) {
-            return try ask(request)
-        } catch {
-            guard request.isChange, isUnanswered, error.code == .daemonNotRunning else { throw error }
-            throw UserFacingError(
-                .daemonBusy, "The daemon ended before it answered.",
-                recoverySuggestion: "Look what it has done: `prsnlctl account`.", nextCommand: "prsnlctl account")
-        }
-    }
-}
-
 extension CommandContext {
-    /// In the daemon's place, as the owner of the copy.
-    func account(_ request: AccountRequest) async throws(UserFacingError) -> AccountReport {
-        if request.isChange { try FileOwner.become(ownerOf: database, consequence: AccountRequest.refused) }
-        var report = try accountOfFile()
-        guard request.acceptNew else { return report }
-        try AccountChange.require(report.change, of: report)
-        if request.dryRun { return report.planned }
-        let store = try openStore()
-        let aside = try await store.setAside(as: report.setAsideName)
-        report.setAside = aside
-        do throws(UserFacingError) {
-            // An empty copy, so that writes can be queued before the daemon runs again.
-            await (try openStore()).close()
-        } catch {
-            throw error.with(
-                consequence: "The copy was set aside: \(aside). The daemon makes an empty one when it starts.")
+    /// Sets the copy aside and begins an empty one, under the daemon's lock and as the owner of the copy.
+    ///
+    /// - Throws: `database_locked` while a daemon runs; `not_owner`; what `Store.setAside` throws.
+    fileprivate func setAside(_ found: AccountReport) throws(UserFacingError) -> AccountReport {
+        let holder = holder
+        guard found.source == .file, holder == nil else {
+            throw UserFacingError(
+                .databaseLocked,
+                "The daemon\(holder.map { " (process \($0.process))" } ?? "") works on \(found.file).",
+                consequence: AccountRequest.refused, recoverySuggestion: "In this order: \(Advice.newCopy).",
+                nextCommand: "sudo systemctl stop prsnld")
         }
-        return report
+        do throws(UserFacingError) {
+            try FileOwner.become(ownerOf: database, consequence: AccountRequest.refused)
+        } catch {
+            throw error.with(suggestion: "Give the command as root.", next: Self.sudo())
+        }
+        Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
+        return try blocking { () async throws(UserFacingError) in
+            // Another prsnlctl holds the lock for a moment.
+            let store = try openStore(waitsForLock: true)
+            var report = found
+            let aside = try await store.setAside(as: found.setAsideName)
+            report.setAside = aside
+            do throws(UserFacingError) {
+                // An empty copy, so that writes can be queued before the daemon runs again.
+                await (try openStore()).close()
+            } catch {
+                throw error.with(
+                    consequence: "The copy was set aside: \(aside). The daemon makes an empty one when it starts.")
+            }
+            return report
+        }
     }
 
-    private func accountOfFile() throws(UserFacingError) -> AccountReport {
+    /// In the daemon's place.
+    func account() throws(UserFacingError) -> AccountReport {
         let reader = try StoreReader(path: database)
         let copy = try reader.summary()
         let stored = try StoredCredentials(self)
@@ -80,6 +81,48 @@ extension CommandContext {
         return AccountReport(
             copy, source: .file, file: database, credentials: stored.report, change: change,
             now: TimeSource.system.now())
+    }
+}
+
+extension AccountReport {
+    /// Only a copy of another account or server is set aside: a slip must not cost a good one.
+    ///
+    /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
+    func requireChange() throws(UserFacingError) {
+        guard let change else {
+            let owner = account.map { " belongs to \($0.words)" } ?? " stays as it is"
+            throw UserFacingError(
+                .nothingToAccept,
+                "There is nothing to accept: this copy already\(owner)\(server.map { " on \($0)" } ?? "").",
+                consequence: AccountRequest.refused)
+        }
+        if change.code == .loginExpired { throw AccountChange.loginExpired }
+        // The server shows a test user's items to a token that has expired: a new copy would be of those.
+        guard credentials.kind == .loginToken, let end = credentials.expiresAt, end <= generatedAt else { return }
+        throw UserFacingError(
+            .loginExpired, "The token in \(credentials.path ?? "api_key_file") has expired.",
+            consequence: AccountRequest.refused)
+    }
+
+    /// Says what would be done.
+    var planned: AccountReport {
+        var report = self
+        report.setAside = setAsideName(SetAsideName.firstFree(setAsideName))
+        report.dryRun = true
+        return report
+    }
+
+    /// What the copy is called when it is set aside, by number.
+    var setAsideName: @Sendable (Int) -> String {
+        let owner = account?.name ?? account?.id ?? server.map(Self.host) ?? ""
+        return { [file, generatedAt] in
+            SetAsideName.path(beside: file, owner: owner, at: generatedAt, number: $0)
+        }
+    }
+
+    private static func host(_ server: String) -> String {
+        let rest = server.firstRange(of: "://").map { server[$0.upperBound...] } ?? server[...]
+        return String(rest.prefix { $0 != "/" && $0 != ":" })
     }
 }
 
@@ -107,7 +150,7 @@ extension AccountReport: Report {
         let next =
             change.code == .loginExpired
             ? "\(style.command("prsnlctl login")) logs in again"
-            : "\(style.command("prsnlctl account --accept-new")) sets this copy aside and starts a new one"
+            : style.text("To set this copy aside and begin a new one: \(Advice.newCopy).")
         return [style.paint(style.safe(change.message), .red), next]
     }
 
@@ -138,10 +181,8 @@ extension AccountReport: Report {
         lines.append("It keeps \(kept)." + (undelivered == nil ? "" : " The writes will not be sent."))
         lines.append(
             dryRun
-                ? "Nothing was changed. \(style.command("prsnlctl account --accept-new")) does it."
-                : source == .daemon
-                    ? "The daemon restarts with an empty copy and pulls."
-                    : "There is an empty copy now; the daemon fills it when it runs.")
+                ? style.text("Nothing was changed. To do it: \(Advice.newCopy).")
+                : "There is an empty copy now. The daemon fills it: \(style.command("sudo systemctl start prsnld")).")
         return paragraphs(lines, style)
     }
 }

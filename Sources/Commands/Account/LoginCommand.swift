@@ -173,7 +173,7 @@ enum LoginPlace {
     ///   `login_not_possible` where the daemon would not use it; `database_locked`.
     static func check(_ context: CommandContext, _ plan: LoginPlan) throws(UserFacingError) {
         var client = RequestClient(context)
-        guard let server = try client.changeAccount(LoginCheckRequest()).server, server != plan.server.text else {
+        guard let server = try client.changeLogin(LoginCheckRequest()).server, server != plan.server.text else {
             return
         }
         throw UserFacingError(
@@ -196,7 +196,7 @@ enum LoginPlace {
     ) throws(Failure) -> LoginReport {
         var client = RequestClient(context)
         do throws(UserFacingError) {
-            return try client.changeAccount(
+            return try client.changeLogin(
                 LoginRequest(server: plan.server.text, pair: made.pair, account: made.account))
         } catch {
             let wasBeingWritten = error.code == .loginNotStored || error.code == .diskFull
@@ -212,6 +212,20 @@ enum LoginPlace {
     }
 }
 
+extension RequestClient {
+    /// - Throws: what `ask` throws; `daemon_busy` where the daemon ended before it answered.
+    mutating func changeLogin<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Asked.Answer {
+        do throws(UserFacingError) {
+            return try ask(request)
+        } catch {
+            guard isUnanswered, error.code == .daemonNotRunning else { throw error }
+            throw UserFacingError(
+                .daemonBusy, "The daemon ended before it answered.",
+                recoverySuggestion: "Look what it has done: `prsnlctl account`.", nextCommand: "prsnlctl account")
+        }
+    }
+}
+
 extension LoginReport: Report {
     package var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
 
@@ -223,7 +237,7 @@ extension LoginReport: Report {
             lines.append(
                 style.paint("The copy on this machine is \(whose)", .yellow)
                     + ": nothing is pulled and nothing is sent until you decide.")
-            lines.append("\(style.command(Self.acceptNew)) sets it aside and starts one of this account.")
+            lines.append(style.text("To set it aside and begin one of this account: \(Advice.newCopy)."))
         } else if inUse {
             lines.append(
                 copyAccount == nil ? "The daemon is making the first copy." : "The daemon uses it now.")

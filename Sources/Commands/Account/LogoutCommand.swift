@@ -12,7 +12,7 @@ enum LogoutCommand {
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
         var client = RequestClient(context)
-        try context.write(try client.changeAccount(LogoutRequest()))
+        try context.write(try client.changeLogin(LogoutRequest()))
         return .fine
     }
 }

@@ -73,7 +73,8 @@ extension WhoamiReport: Report {
             "of \(account.text(style)), as the login says: \(style.command("prsnlctl login")) logs in again"
         case false?:
             "of \(account.text(style)), " + style.paint("another account", .red)
-                + ": nothing is pulled and nothing is sent. \(style.command("prsnlctl account --accept-new")) sets the copy aside"
+                + ": nothing is pulled and nothing is sent. "
+                + style.text("To set the copy aside and begin one of this account: \(Advice.newCopy).")
         case nil: "of \(account.text(style))"
         }
     }

@@ -76,8 +76,7 @@ struct CopyCheck: Check {
                 let other = whoami.copyAccount?.words ?? "another account"
                 return failed(
                     "account", "the credentials are \(name ?? "another account")'s, and the copy is \(other)'s",
-                    "Nothing is pulled and nothing is sent. Log in as the copy's account, or set the copy aside:",
-                    next: "prsnlctl account --accept-new")
+                    "Nothing is pulled and nothing is sent. \(ErrorCode.accountChanged.recoverySuggestion)")
             }
             if let error = whoami.error {
                 // A server that is away says nothing of the credentials.

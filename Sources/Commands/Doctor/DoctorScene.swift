@@ -86,8 +86,7 @@ struct DoctorScene: Sendable {
     /// Without a question to the server. A daemon of an earlier version does not know this one.
     private static func credentials(_ client: inout ControlClient) -> CredentialsReport? {
         do throws(UserFacingError) {
-            return try client.ask(AccountRequest(acceptNew: false, dryRun: true), timeout: patience).get()
-                .credentials
+            return try client.ask(AccountRequest(), timeout: patience).get().credentials
         } catch {
             return nil
         }

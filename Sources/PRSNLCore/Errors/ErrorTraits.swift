@@ -1,3 +1,9 @@
+extension Advice {
+    /// How the copy of another account or server is set aside, and a new one begun.
+    package static let newCopy: Advice =
+        "`sudo systemctl stop prsnld`, `prsnlctl account --accept-new`, `sudo systemctl start prsnld`"
+}
+
 /// What is true of an error code: the one table of it. A new code gets its entry here and in docs/errors.md.
 package struct ErrorTraits: Sendable {
     /// For people, by the API contract.
@@ -204,14 +210,13 @@ package struct ErrorTraits: Sendable {
         .accountChanged: ErrorTraits(
             [.needsPerson, .stopsEverything],
             """
-            Log in as the copy's account with `prsnlctl login`. To begin a new copy for the other account, `prsnlctl \
-            account --accept-new` sets this one aside.
+            Log in as the copy's account with `prsnlctl login`. To set this copy aside and begin one of the other \
+            account: \(Advice.newCopy).
             """),
         .serverChanged: ErrorTraits(
             [.needsPerson, .stopsEverything],
             """
-            Set server_url back. To begin a new copy of the other server, `prsnlctl account --accept-new` sets this \
-            one aside.
+            Set server_url back. To set this copy aside and begin one of the other server: \(Advice.newCopy).
             """),
         .nothingToAccept: ErrorTraits(
             [.needsPerson],

@@ -56,14 +56,19 @@ package struct ServiceUnit: Sendable, Equatable {
     /// that say already which daemon they mean among them.
     package func fit(_ command: NextCommand) -> NextCommand? { fit(line: command.line).map(NextCommand.init(line:)) }
 
-    /// A sentence with the commands of this daemon. One that it has none for stays, but that which restarts it or shows its log.
+    /// A sentence with the commands of this daemon. One that it has none for stays, but that which stops it, restarts it or
+    /// shows its log.
     package func fit(_ advice: Advice) -> Advice {
         var fitted: Advice = ""
         for (text, command) in zip(advice.texts, advice.commands) {
             let own = fit(command)
-            let isRestart = ["systemctl restart prsnld", "systemctl reload prsnld"].contains(command.line)
             let words: Advice? =
-                isRestart ? "restart the daemon" : command.line.hasPrefix("journalctl") ? "its log" : nil
+                switch command.line {
+                case "systemctl restart prsnld", "systemctl reload prsnld": "restart the daemon"
+                case "sudo systemctl stop prsnld": "stop the daemon"
+                case let line where line.hasPrefix("journalctl"): "its log"
+                default: nil
+                }
             fitted = fitted + "\(text)" + (own.map { "\($0)" } ?? words ?? "\(command)")
         }
         fitted = fitted + "\(advice.texts[advice.commands.count])"

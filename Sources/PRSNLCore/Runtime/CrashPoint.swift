@@ -81,8 +81,6 @@ package enum HangPoint: String, CaseIterable, Sendable {
     case tasks
     /// The thread of SQLite.
     case store
-    /// The thread that checks the file after an unclean stop.
-    case check
     /// The thread of libcurl.
     case http
     /// The thread that listens to netlink.

@@ -1,33 +1,17 @@
-package import Control
+import Control
 package import PRSNLCore
 package import Store
 
-/// Asks whose timeline the copy is of. With `acceptNew`, sets the copy aside and starts a new one.
-package struct AccountRequest: Request {
+/// Asks whose timeline the copy is of.
+package struct AccountRequest: Request, BareRequest {
     package static let command = "account"
+    package var isChange: Bool { false }
+    package init() {}
 
-    package let acceptNew: Bool
-    package let dryRun: Bool
-    package var isChange: Bool { acceptNew && !dryRun }
-
-    package init(acceptNew: Bool, dryRun: Bool) { (self.acceptNew, self.dryRun) = (acceptNew, dryRun) }
-
-    package init(_ members: RequestMembers) throws(RequestRefusal) {
-        acceptNew = try members.bool("accept_new")
-        dryRun = try members.bool("dry_run")
-    }
-
-    package func write(to line: inout RequestLine) {
-        line.add("accept_new", acceptNew)
-        line.add("dry_run", dryRun)
-    }
-
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> AccountReport? {
+    package func answer(_ context: RequestContext) throws(UserFacingError) -> AccountReport? {
         switch context.host {
-        case .daemon(let daemon, let conversation):
-            guard acceptNew else { return try daemon.account(context) }
-            return try await daemon.acceptNew(dryRun: dryRun, context, conversation)
-        case .command(let command, _): return try await command.account(self)
+        case .daemon(let daemon, _): try daemon.account(context)
+        case .command(let command, _): try command.account()
         }
     }
 }
@@ -41,57 +25,6 @@ extension RunningDaemon {
             server: login.server.text)
         return AccountReport(
             copy, source: .daemon, file: database, credentials: login.report, change: change, now: context.now)
-    }
-
-    /// - Returns: `nil` where the daemon answers later: when the file is set aside.
-    fileprivate func acceptNew(
-        dryRun: Bool, _ context: RequestContext, _ conversation: ControlConversation
-    ) async throws(UserFacingError) -> AccountReport? {
-        let report = try account(context)
-        try AccountChange.require(report.change, of: report)
-        // The server shows a test user's items to a token that has expired: a new copy would be of those.
-        let credentials = report.credentials
-        if credentials.kind == .loginToken, let end = credentials.expiresAt, end <= context.now {
-            throw UserFacingError(
-                .loginExpired, "The token in \(credentials.path ?? "api_key_file") has expired.",
-                consequence: "Nothing was changed.")
-        }
-        if dryRun { return report.planned }
-        // Its reader would keep the copy from being set aside.
-        guard await !parts.store.awaitsCheck else {
-            throw UserFacingError(
-                .daemonBusy, "The copy was not closed properly the last time, and is being checked.",
-                consequence: "Nothing was changed.",
-                recoverySuggestion: "Give the command again when that is done; the log says when.")
-        }
-        guard !isEnding.exchange(true, ordering: .relaxed) else {
-            try refuseWhileEnding()
-            return nil
-        }
-        begin(NewCopy(report: report, conversation: conversation))
-        // Only keeps the connection until the daemon answers.
-        do { try await context.time.sleep(.seconds(60)) } catch { return nil }
-        return nil
-    }
-}
-
-/// The order to begin a new copy, for the daemon to carry out when everything that works on the copy has stopped.
-package struct NewCopy: Sendable {
-    let report: AccountReport
-    let conversation: ControlConversation
-
-    /// Sets the copy aside and answers. Where that fails, the copy is as it was, and the answer says why.
-    package func perform(_ store: Store, log: LogHandler) async {
-        var report = report
-        do throws(UserFacingError) {
-            let path = try await store.setAside(as: report.setAsideName)
-            report.setAside = path
-            log(.notice, .daemon, "the copy was set aside: \(path)")
-            conversation.send(report)
-        } catch {
-            log(.error, .daemon, error.inFull)
-            conversation.send(error)
-        }
     }
 }
 
@@ -186,38 +119,4 @@ package enum AccountChange {
     package static let loginExpired = UserFacingError(
         .loginExpired, "The server does not take the login for the account's any more.",
         consequence: "The copy is of the right account, and was not changed.")
-
-    /// - Throws: `nothing_to_accept`; `login_expired` where only a new login helps.
-    package static func require(_ change: UserFacingError?, of report: AccountReport) throws(UserFacingError) {
-        if change?.code == .loginExpired { throw loginExpired }
-        guard change == nil else { return }
-        let owner = (report.account.flatMap { $0.name ?? $0.id }).map { " belongs to \($0)" } ?? " stays as it is"
-        throw UserFacingError(
-            .nothingToAccept,
-            "There is nothing to accept: this copy already\(owner)\(report.server.map { " on \($0)" } ?? "").",
-            consequence: "Nothing was changed.")
-    }
-}
-
-extension AccountReport {
-    /// What the copy is called when it is set aside, by number.
-    package var setAsideName: @Sendable (Int) -> String {
-        let owner = account?.name ?? account?.id ?? server.map(Self.host) ?? ""
-        return { [file, generatedAt] in
-            SetAsideName.path(beside: file, owner: owner, at: generatedAt, number: $0)
-        }
-    }
-
-    private static func host(_ server: String) -> String {
-        let rest = server.firstRange(of: "://").map { server[$0.upperBound...] } ?? server[...]
-        return String(rest.prefix { $0 != "/" && $0 != ":" })
-    }
-
-    /// Says what would be done.
-    package var planned: AccountReport {
-        var report = self
-        report.setAside = setAsideName(SetAsideName.firstFree(setAsideName))
-        report.dryRun = true
-        return report
-    }
 }

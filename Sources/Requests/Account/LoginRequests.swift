@@ -130,14 +130,11 @@ package struct LoginReport: ControlReply {
         sameAccount = AccountName.isSame(account, copyAccount)
         if let copy, copy.isAnonymous || copy.server.url ?? server != server { sameAccount = false }
         if sameAccount == false {
-            nextCommand = Self.acceptNew
+            nextCommand = "prsnlctl account --accept-new"
         } else if source == .file {
             nextCommand = "systemctl start prsnld"
         }
     }
-
-    package static let acceptNew: NextCommand = "prsnlctl account --accept-new"
-
 }
 
 /// Forgets the login, here and on the server.

@@ -60,26 +60,14 @@ final class Supervisor: Sendable {
 
     /// The file is open, and the control socket listens.
     func ready() {
-        sayReady(line: "started")
+        reporter.send(.ready, line: "started")
         watchdog?.start()
         for heartbeat in heartbeats { heartbeat.follow { [weak self] in self?.hear($0) } }
         if !heartbeats.isEmpty { reporter.touch() }
     }
 
     func reloading() { reporter.send(.reloading(since: Heartbeat.monotonic())) }
-    func reloaded() { sayReady() }
-
-    /// A repeated READY=1, as after `startingAgain`, does not reset systemd's watchdog, while ours begins again. So it is fed
-    /// too.
-    private func sayReady(line: String? = nil) {
-        if watchdog == nil { reporter.send(.ready, line: line) } else { reporter.send(.ready, .watchdog, line: line) }
-    }
-
-    /// The parts are about to begin again, and say READY=1 when they are there.
-    func startingAgain() {
-        watchdog?.stop()
-        reporter.send(.reloading(since: Heartbeat.monotonic()), line: "starting again with a new copy")
-    }
+    func reloaded() { reporter.send(.ready) }
 
     func stopping() {
         watchdog?.stop()
