@@ -53,6 +53,17 @@ import Testing
         print("\(lines.count) different commands")
     }
 
+    @Test(arguments: ["one\ntwo's\t\\three", "\u{1B}[2J\u{202E}\u{7F}é", "\n'; touch /nowhere #", "\r\u{1}2"])
+    func aTextOfSeveralLinesIsReadByAShellAsItWas(text: String) async throws {
+        let word = ShellText.word(text)
+        #expect(!word.unicodeScalars.contains(where: SafeText.isHarmful))
+        // A shell without such escapes takes the same for its end.
+        #expect(word.dropFirst(2).dropLast().contains("'") == false)
+        let folder = TemporaryDirectory("printed-word")
+        let read = try await ChildProcess.run("/bin/bash", ["-c", "printf %s \(word)"], directory: folder.path)
+        #expect(read.stdout == text)
+    }
+
     // MARK: Literals
 
     /// With 7 for each value, which stands for a number, a file and the beginning of an id.

@@ -220,7 +220,7 @@ import Testing
         #expect(try await fixture.control("note", "A zebra crossing").exit == .status(0))
         #expect(try await fixture.control("edit", Self.items[0].id, "--title", "Giraffe bread").exit == .status(0))
         #expect(try await fixture.control("delete", "--yes", Self.items[1].id).exit == .status(0))
-        #expect(try await fixture.control("search", "zebra").stdout.contains("(not on the server yet)"))
+        #expect(try await fixture.control("search", "zebra").stdout.contains("(not confirmed yet)"))
         #expect(try await fixture.control("search", "giraffe").stdout.contains("(edit not sent yet)"))
         #expect(try await fixture.control("search", "beginners").stdout.isEmpty)
         #expect(try await fixture.control("search", "rye").stdout.isEmpty)

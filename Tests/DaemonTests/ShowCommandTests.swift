@@ -110,7 +110,7 @@ import Testing
                     "SELECT id FROM timeline WHERE pending = 'creation'") ?? ""
             ).item.id as String?)
         let shown = try await fixture.control("show", id)
-        #expect(shown.stdout.contains("made here, and not on the server yet"), "\(shown)")
+        #expect(shown.stdout.contains("made here, and not confirmed by the server yet"), "\(shown)")
         #expect(shown.stdout.contains("\nMilk and bread\n"))
     }
 

@@ -370,6 +370,7 @@ import Testing
         let all = Set(OutboxEntry.Kind.allCases)
         #expect(try await store.dueEntry(now: now, sending: all) == nil)
         #expect(try await store.dueEntry(now: StoreFixture.at(9_000), sending: all)?.entry.id == 1)
+        #expect(try await store.outboxEntries([2]).first?.behind == 1)
         await store.close()
     }
 

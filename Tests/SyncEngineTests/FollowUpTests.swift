@@ -159,6 +159,27 @@ import Testing
         #expect(try fixture.query("SELECT follows FROM outbox WHERE follows IS NOT NULL") == "\(edit.entry)")
     }
 
+    /// Both follow, and the remark was the first to.
+    @Test func aRemarkReplacesNoEarlierSummaryThatFollowsToo() async throws {
+        let fixture = try await fixture()
+        let capture = try await fixture.accept(.url(url))
+        try await fixture.pull()
+        let edit = try await fixture.accept(.edit(item: capture.itemID, ItemEdit(summary: "Ours")))
+        try await fixture.withEngine { engine, store in
+            _ = try await store.retry([edit.entry], parked: false, dryRun: false, now: fixture.time.now)
+            _ = await engine.runOnce()
+        }
+        try await fixture.accept(.url(url, note: "A remark"))
+        try await fixture.pull()
+        // The server's processing has lost it.
+        fixture.server.edit(try made(fixture).id) { $0.summary = nil }
+        try await settleAndPull(fixture)
+        try await fixture.carryAll()
+        #expect(try made(fixture).summary == "Ours")
+        let parked = try fixture.entries().filter { $0.state == .parked }
+        #expect(parked.map(\.payload) == [.edit(ItemEdit(summary: "A remark"))])
+    }
+
     /// It was verified once.
     @Test func aTitleThatOthersChangeLaterIsNotImposedAgain() async throws {
         let fixture = try await fixture()

@@ -181,7 +181,7 @@ def find_and_export(steps, setting, directory):
     found = setting.control("search", f'"{words}"', "--ids", "--limit", "1000")[1].split()
     steps.check(code == 0 and id in found, "search finds a text by six of its words")
     code, text = control(setting, "search", "coffee", "milk")
-    steps.check(code == 0 and "(not on the server yet)" in text, "and a note that still waits to be sent")
+    steps.check(code == 0 and "(not confirmed yet)" in text, "and a note that still waits to be sent")
     code, text, _ = setting.control("search", "C++", '"', "AND", "*")
     steps.check(code == 0, "whatever is typed is only searched for")
     _, _, complaint = setting.control("search", "cofee")

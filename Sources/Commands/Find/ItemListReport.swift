@@ -142,7 +142,7 @@ extension ItemListReport: Report {
         let remark =
             switch item.pending {
             case _ where item.deletion != nil: "(\(item.deletion?.words ?? ""))"
-            case "creation" where LocalID.isLocal(item.id): "(not on the server yet)"
+            case "creation" where LocalID.isLocal(item.id): "(not confirmed yet)"
             case "edit": "(edit not sent yet)"
             default: item.tags.isEmpty ? "" : "[" + style.safe(item.tags.joined(separator: ", ")) + "]"
             }

@@ -223,9 +223,9 @@ extension ItemReport: Report {
         case "creation":
             lines.append(
                 LocalID.isLocal(id)
-                    ? "made here, and not on the server yet"
+                    ? "made here, and not confirmed by the server yet"
                     : "made here and delivered; the next pull brings the server's item")
-        case "edit": lines.append("edited here; the edit is not on the server yet")
+        case "edit": lines.append("edited here; the server has not confirmed the edit yet")
         default: break
         }
         if let parked {

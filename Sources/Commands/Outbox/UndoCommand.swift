@@ -45,7 +45,7 @@ extension UndoOutcome: OutboxText {
         if !offers.isEmpty {
             let part =
                 count - taken > UndoOutcome.mostOffers
-                ? " the first \(offers.count)" : kept.count == 1 ? " it" : " them"
+                ? " the first \(offers.count)" : kept.count > offers.count ? " a part of them" : kept.count == 1 ? " it" : " them"
             lines.append("To reverse\(part):")
             lines += offers.map { "    \(style.command($0))" }
         }

@@ -154,18 +154,23 @@ extension NextCommand {
     /// Whether it is one command of those that are suggested, and nothing that a shell would make more of.
     fileprivate var isOurs: Bool {
         var isQuoted = false
+        var hasEscapes = false
         var last: UInt8 = 0x20
         for byte in line.utf8 {
             defer { last = byte }
             if isQuoted {
-                if byte == UInt8(ascii: "'") { isQuoted = false }
+                guard byte == UInt8(ascii: "'") else { continue }
+                // Not its end.
+                if hasEscapes, last == UInt8(ascii: "\\") { return false }
+                isQuoted = false
                 continue
             }
+            if last == UInt8(ascii: "$"), byte != UInt8(ascii: "'") { return false }
             switch byte {
             case UInt8(ascii: "'"):
                 // `'\''` is how a quotation mark is quoted.
-                if last != UInt8(ascii: "\\") { isQuoted = true }
-            case UInt8(ascii: "\\"): continue
+                if last != UInt8(ascii: "\\") { (isQuoted, hasEscapes) = (true, last == UInt8(ascii: "$")) }
+            case UInt8(ascii: "\\"), UInt8(ascii: "$"): continue
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x20, 0x80...: continue
             case _ where "-_./:=@%+,[]".utf8.contains(byte): continue
             default: return false
@@ -173,6 +178,6 @@ extension NextCommand {
         }
         var words = line.split(separator: " ")[...]
         if words.first == "sudo" { words = words.dropFirst(words.dropFirst().first == "-u" ? 3 : 1) }
-        return !isQuoted && words.first.map { Self.programs.contains(String($0)) } == true
+        return !isQuoted && last != UInt8(ascii: "$") && words.first.map { Self.programs.contains(String($0)) } == true
     }
 }

@@ -1,7 +1,22 @@
 /// Words as a shell reads them.
 package enum ShellText {
-    /// One word. What a terminal would obey in it is made visible, and has to be typed again.
-    package static func word(_ text: String) -> String { SafeText.harmless(quoted(text)) }
+    /// One word. One in which a terminal would obey something, such as a line break, is written with escapes
+    /// (https://www.gnu.org/software/bash/manual/bash.html#ANSI_002dC-Quoting). No quotation mark is in it that a shell without
+    /// such escapes would take for its end.
+    package static func word(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: SafeText.isHarmful) else { return quoted(text) }
+        var word = "$'"
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": word += "\\n"
+            case "\t": word += "\\t"
+            case _ where SafeText.isHarmful(scalar) || scalar == "'" || scalar == "\\":
+                for byte in String(scalar).utf8 { word += (byte < 0x10 ? "\\x0" : "\\x") + String(byte, radix: 16) }
+            default: word.unicodeScalars.append(scalar)
+            }
+        }
+        return word + "'"
+    }
 
     package static func words(_ texts: [String]) -> String { texts.map(word).joined(separator: " ") }
 

@@ -88,7 +88,7 @@ package struct OutboxEntry: Sendable, Equatable {
         @Nullable package var endedAt: Timestamp? = nil
         /// `nil` where it waits behind another entry of its item, and where nothing is to happen any more.
         @Nullable package var nextAttemptAt: Timestamp? = nil
-        /// The entry of its item that it waits for.
+        /// The entry that it waits for: of its item, or a creation that it could be confused with.
         @Nullable package var behind: Int64? = nil
         /// The parked entry of its item that it waits for.
         @Nullable package var awaitsDecision: Int64? = nil
@@ -206,13 +206,20 @@ extension OutboxAttempt {
 }
 
 extension OutboxEntry {
+    /// A creation whose outcome is not known, and that the one of `outbox` could be confused with.
+    static let unknownTwin = """
+        FROM outbox AS twin
+        WHERE twin.maybe_applied IS 1 AND twin.state = 'unknown' AND twin.fingerprint = outbox.fingerprint
+        """
+
     /// What `init(row:)` reads.
     static let columns = """
         id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
         last_attempt_at, superseded_by, reason, remark, error_code, error_message, idempotency_key, follows, awaits_item,
         CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
-            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL) END AS behind,
+            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL)
+            WHEN state = 'queued' THEN (SELECT min(twin.id) \(unknownTwin)) END AS behind,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
                 AND earlier.state = 'parked') END AS awaits_decision

@@ -144,7 +144,7 @@ struct OutboxWriter {
         let rows = try connection.cached(
             """
             SELECT id, kind, state, follows IS NOT NULL, next_attempt_at IS NOT NULL FROM outbox
-            WHERE item_id = ? AND ended_at IS NULL ORDER BY id
+            WHERE item_id = ? AND ended_at IS NULL ORDER BY coalesce(follows, id), id
             """
         ).bind(item).all { row -> Waiting? in
             guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),

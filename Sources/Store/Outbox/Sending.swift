@@ -173,9 +173,7 @@ extension Store {
                 """
                 SELECT id FROM outbox
                 WHERE state = ?1 AND kind = ?2 AND next_attempt_at <= ?3
-                    AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 FROM outbox AS other
-                        WHERE other.maybe_applied IS 1 AND other.state = 'unknown'
-                            AND other.fingerprint = outbox.fingerprint))
+                    AND (state = 'unknown' OR fingerprint IS NULL OR NOT EXISTS (SELECT 1 \(OutboxEntry.unknownTwin)))
                     AND id NOT IN (SELECT value FROM json_each(?4))
                 ORDER BY next_attempt_at, id LIMIT 1
                 """
