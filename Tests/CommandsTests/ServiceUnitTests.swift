@@ -13,7 +13,8 @@ import Testing
     @Test(arguments: [
         "prsnlctl; touch /tmp/x #", "prsnlctl $(touch /tmp/x)", "prsnlctl status | sh", "rm -rf /x", "sudo rm -rf /x",
         "prsnlctl 'a", "prsnlctl >/etc/passwd", "prsnlctl \u{22}$(x)\u{22}", "prsnlctl && x", "",
-        "prsnlctl note $'\\'' `touch` '", "prsnlctl note $x", "prsnlctl note $", "prsnlctl note $'a\\'; touch /tmp/x #'",
+        "prsnlctl note $'\\'' `touch` '", "prsnlctl note $x", "prsnlctl note $",
+        "prsnlctl note $'a\\'; touch /tmp/x #'",
     ])
     func whatTheDaemonSuggestsIsOneOfOurCommandsOrNothing(command: String) throws {
         let hostile = NextCommand(line: command)
@@ -31,7 +32,8 @@ import Testing
 
     @Test(arguments: [
         "prsnlctl queue show 7", "sudo prsnlctl note 'it'\\''s; a $(text)'", "sudo -u '#61000' prsnlctl status",
-        "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'", "prsnlctl note $'one\\ntwo\\x27s; $(text)\\x5c'",
+        "journalctl -u prsnld -p err --since -1d", "chmod 600 '/a b/key'",
+        "prsnlctl note $'one\\ntwo\\x27s; $(text)\\x5c'",
     ])
     func ourOwnCommandsStay(command: String) throws {
         let report = UserFacingError(.diskFull, "No space.", nextCommand: NextCommand(line: command))

@@ -43,9 +43,9 @@ extension UndoOutcome: OutboxText {
             lines.append("sent already\(may): " + names(sent, of: count - taken - over.count))
         }
         if !offers.isEmpty {
-            let part =
-                count - taken > UndoOutcome.mostOffers
-                ? " the first \(offers.count)" : kept.count > offers.count ? " a part of them" : kept.count == 1 ? " it" : " them"
+            let all = kept.count == 1 ? " it" : " them"
+            let some = kept.count > offers.count ? " a part of them" : all
+            let part = count - taken > UndoOutcome.mostOffers ? " the first \(offers.count)" : some
             lines.append("To reverse\(part):")
             lines += offers.map { "    \(style.command($0))" }
         }
