@@ -25,7 +25,7 @@ extension Store {
         CrashPoint.beforeSetAside.reach()
         // As in `closeFile`: a file that was not closed must be checked by the next process.
         if !wasStoppedUncleanly {
-            try write(durably: true) { connection throws(SQLiteFailure) in
+            try write(durably: true) { connection in
                 try connection.execute("UPDATE copy SET stopped_cleanly = 1")
             }
             markedOpen = false
@@ -48,7 +48,7 @@ extension Store {
     private func leaveLog() throws(UserFacingError) {
         letGoOfStatements()
         for attempt in 1... {
-            do throws(SQLiteFailure) {
+            do {
                 try connection?.leaveWriteAheadLog()
                 return
             } catch {

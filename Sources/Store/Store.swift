@@ -138,7 +138,7 @@ package actor Store {
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)
-            _ = try opened.transaction { () throws(SQLiteFailure) in try ChangeLog.openIfComplete(opened) }
+            _ = try opened.transaction { try ChangeLog.openIfComplete(opened) }
             notes = try ChangeNotes.begin(opened)
             bound = Mutex(try Self.readBinding(opened))
             try Self.markInterruptedSendsUnknown(opened)
@@ -147,12 +147,8 @@ package actor Store {
             savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
             logIdentity = try FileIdentity(path: path + "-wal")
             indexIdentity = try FileIdentity(path: path + "-shm")
-        } catch let error as SQLiteFailure {
-            throw error.userFacing(path: path)
-        } catch let error as UserFacingError {
-            throw error
         } catch {
-            throw UserFacingError(.storeBug, "Opening \(path) failed.", cause: "\(error)")
+            throw error.userFacing(path: path)
         }
     }
 
@@ -198,7 +194,7 @@ package actor Store {
                 markedOpen = false
             }
         } catch {
-            log(.warning, .store, "closing \(path): \(error.message); the next start will check the file")
+            log(.warning, .store, "\(error.userFacing(path: path).message) The next start checks the file")
         }
         letGoOfStatements()
         connection.checkpoint()
@@ -270,7 +266,7 @@ package actor Store {
     @discardableResult
     func write<Result>(
         durably: Bool = false, ofIndex: Bool = false, from origin: ChangeOrigin = .server,
-        _ body: (Connection) throws(SQLiteFailure) -> Result
+        _ body: (Connection) throws -> Result
     ) throws(UserFacingError) -> Result {
         let connection = try open()
         if let refusal { throw refusal }
@@ -278,7 +274,7 @@ package actor Store {
         do {
             try connection.synchronize(durably: durably)
             var rows = 0
-            let result = try connection.transaction { () throws(SQLiteFailure) in
+            let result = try connection.transaction {
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
                 guard ofIndex else {
                     notes?.forget()
@@ -286,7 +282,7 @@ package actor Store {
                     rows = if let notes { try notes.save(origin) } else { try ChangeLog.openIfComplete(connection) }
                     return result
                 }
-                return try connection.withoutErasing { () throws(SQLiteFailure) in try body(connection) }
+                return try connection.withoutErasing { try body(connection) }
             }
             markedOpen = true
             if rows > 0 {
@@ -301,7 +297,7 @@ package actor Store {
         }
     }
 
-    func read<Result>(_ body: (Connection) throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
+    func read<Result>(_ body: (Connection) throws -> Result) throws(UserFacingError) -> Result {
         let connection = try open()
         do {
             return try body(connection)
@@ -312,10 +308,10 @@ package actor Store {
 
     /// Several reads in one transaction.
     func readTogether<Result>(
-        _ body: (Connection) throws(SQLiteFailure) -> Result
+        _ body: (Connection) throws -> Result
     ) throws(UserFacingError) -> Result {
-        try read { connection throws(SQLiteFailure) in
-            try connection.reading { () throws(SQLiteFailure) in try body(connection) }
+        try read { connection in
+            try connection.reading { try body(connection) }
         }
     }
 
@@ -417,7 +413,7 @@ extension Store {
                 consequence: "Nothing was written.")
         }
         guard binding != new else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.prepare(
                 """
                 UPDATE copy SET server_url = ?, dialect = ?, account_id = ?, account_name = ?, account_subject = ?,
@@ -429,7 +425,7 @@ extension Store {
         bound.withLock { $0 = new }
     }
 
-    static func readBinding(_ connection: Connection) throws(SQLiteFailure) -> Binding {
+    static func readBinding(_ connection: Connection) throws -> Binding {
         try connection.prepare("SELECT server_url, dialect, account_id, account_name, account_subject FROM copy")
             .first { row in
                 Binding(

@@ -33,13 +33,13 @@ package final class StoreReader {
             try FileIdentity.checkBeside(path: path)
             // What a log holds is a part of the database. Without one, the database is all there is.
             let isImmutable = leavingNoTrace && FileIdentity.size(path: path + "-wal") == 0
-            do throws(SQLiteFailure) {
+            do {
                 return try Connection(path: path, mode: isImmutable ? .immutable : .readOnly)
             } catch {
                 throw error.userFacing(path: path, isWriter: false)
             }
         }
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.bound(to: patience, fileSize: FileIdentity.diskSize(path: path))
             try connection.registerSearch()
         }
@@ -61,7 +61,7 @@ package final class StoreReader {
     /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.
     private func checkHeader() throws(UserFacingError) {
         var foreign: String?
-        let header = try readTogether { () throws(SQLiteFailure) -> DatabaseHeader? in
+        let header = try readTogether { () -> DatabaseHeader? in
             if try connection.integer("PRAGMA page_count") == 0 { return nil }
             foreign = try connection.text(
                 """
@@ -80,7 +80,7 @@ package final class StoreReader {
             throw UserFacingError(
                 .otherApplication, "\(path) was not made by prsnld: what should be its table \(foreign) is none.")
         }
-        former = try readTogether { () throws(SQLiteFailure) in try FormerSchema(of: connection) }
+        former = try readTogether { try FormerSchema(of: connection) }
     }
 
     /// Whether the file is of a schema before this table, or `table.column`.
@@ -94,15 +94,15 @@ package final class StoreReader {
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check). Empty when all is well.
     /// Reads the whole file, which has no deadline here: it takes minutes for a large one.
     package func damage() throws(UserFacingError) -> [String] {
-        try read { () throws(SQLiteFailure) in
+        try read {
             connection.removeDeadline()
             return try connection.prepare("PRAGMA quick_check(10)").all { $0.text(0) }.filter { $0 != "ok" }
         }
     }
 
-    func read<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
+    func read<Result>(_ body: () throws -> Result) throws(UserFacingError) -> Result {
         try owner.run { () throws(UserFacingError) in
-            do throws(SQLiteFailure) {
+            do {
                 try noteSteps()
                 return try body()
             } catch {
@@ -112,9 +112,9 @@ package final class StoreReader {
     }
 
     /// Several reads in one transaction, so that they are of one moment.
-    func readTogether<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(UserFacingError) -> Result {
-        try read { () throws(SQLiteFailure) in
-            try connection.reading { () throws(SQLiteFailure) in
+    func readTogether<Result>(_ body: () throws -> Result) throws(UserFacingError) -> Result {
+        try read {
+            try connection.reading {
                 try noteSteps()
                 return try body()
             }
@@ -122,7 +122,7 @@ package final class StoreReader {
     }
 
     /// A daemon that starts brings a former file up to date, and what it has then must not be hidden.
-    private func noteSteps() throws(SQLiteFailure) {
+    private func noteSteps() throws {
         guard let former, try connection.integer("PRAGMA user_version") != former.version else { return }
         try former.remove(from: connection)
         self.former = nil

@@ -16,7 +16,7 @@ import Testing
         try await store.add([
             Fixture.article("first", title: "First"), Fixture.article("second", title: "Second", at: 2),
         ])
-        try await store.write { connection throws(SQLiteFailure) in
+        try await store.write { connection in
             try connection.execute("UPDATE copy SET complete = 1")
         }
         return store
@@ -352,11 +352,11 @@ import Testing
             ])
         case 4: try await store.addText(id, text)
         case 5:
-            try await store.write { connection throws(SQLiteFailure) in
+            try await store.write { connection in
                 try connection.execute("UPDATE item SET deleted_at = '2026-01-01T00:00:00.000000Z' WHERE id = '\(id)'")
             }
         case 6:
-            try await store.write { connection throws(SQLiteFailure) in
+            try await store.write { connection in
                 try connection.execute(
                     "DELETE FROM item WHERE id = '\(id)'; DELETE FROM item_body WHERE item_id = '\(id)'")
             }

@@ -9,7 +9,7 @@ extension Store {
     }
 
     func task(_ id: Int64) throws(UserFacingError) -> OutboxTask? {
-        try read { connection throws(SQLiteFailure) in try OutboxTask.load(id, connection) }
+        try read { connection in try OutboxTask.load(id, connection) }
     }
 
     func record(

@@ -61,7 +61,7 @@ import Testing
     ])
     func openingTheFileReadsNoWaitingWrites(sql: String, indexes: [String]) async throws {
         let store = try fixture.open()
-        let plan = try await store.read { connection throws(SQLiteFailure) in
+        let plan = try await store.read { connection in
             try connection.prepare("EXPLAIN QUERY PLAN " + sql).all { $0.text(3) ?? "" }
         }
         let ways = plan.filter { $0.contains(" outbox") }

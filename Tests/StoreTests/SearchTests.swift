@@ -242,7 +242,7 @@ import Testing
             (ItemSource.byIndex(typed), 2),
         ] {
             let sql = ItemSource.sql(sources, "", withDocument: true, "1")
-            let steps = try await store.read { connection throws(SQLiteFailure) in
+            let steps = try await store.read { connection in
                 try connection.prepare("EXPLAIN QUERY PLAN " + sql).all { $0.text(3) }
             }
             #expect(steps.filter { $0.contains("TEMP B-TREE FOR ORDER BY") }.count == sorted, "\(steps)")
@@ -339,7 +339,7 @@ import Testing
     /// What the library was built to erase, it erases: but for pages of the index.
     @Test func pagesOfTheIndexAreNotErased() async throws {
         let store = try fixture.open()
-        func erasing(_ connection: Connection) throws(SQLiteFailure) -> Int64 {
+        func erasing(_ connection: Connection) throws -> Int64 {
             try connection.integer("PRAGMA secure_delete")
         }
         let usual = try await store.read(erasing)

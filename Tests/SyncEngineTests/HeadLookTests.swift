@@ -25,11 +25,11 @@ import Testing
             fixture.time.stand()
             let run = Task { await engine.run() }
             _ = await engine.sync(SyncRequest())
-            let before = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
+            let before = try await store.read { connection in connection.totalChanges }
             let requests = fixture.server.requestCount
             for _ in 0..<3 { #expect(await engine.sync(SyncRequest()).isComplete) }
             #expect(fixture.server.requestCount - requests == 3)
-            let changes = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
+            let changes = try await store.read { connection in connection.totalChanges }
             #expect(changes == before)
             run.cancel()
             await run.value
@@ -103,14 +103,14 @@ import Testing
             fixture.time.stand()
             let run = Task { await engine.run() }
             _ = await engine.sync(SyncRequest())
-            let before = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
+            let before = try await store.read { connection in connection.totalChanges }
             let requests = fixture.server.requestCount
             for _ in 0..<5 {
                 fixture.time.advance(by: .seconds(60))
                 #expect(await engine.sync(SyncRequest()).isComplete)
             }
             #expect(fixture.server.requestCount - requests == 5)
-            let changes = try await store.read { connection throws(SQLiteFailure) in connection.totalChanges }
+            let changes = try await store.read { connection in connection.totalChanges }
             #expect(changes == before)
             run.cancel()
             await run.value

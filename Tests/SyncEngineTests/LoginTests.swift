@@ -246,7 +246,7 @@ import Testing
 extension Store {
     /// As a version without the column has left it.
     fileprivate func forgetSubject() throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.execute("UPDATE copy SET account_subject = NULL")
         }
     }

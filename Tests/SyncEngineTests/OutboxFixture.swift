@@ -66,7 +66,7 @@ extension PullFixture {
 
 extension Store {
     func beginSending(_ id: Int64, evidence: SendEvidence?, now: Timestamp) throws -> Bool {
-        let task = try read { connection throws(SQLiteFailure) in try OutboxTask.load(id, connection) }
+        let task = try read { connection in try OutboxTask.load(id, connection) }
         return try task.map { try beginSending($0, evidence: evidence, now: now) } ?? false
     }
 }

@@ -140,7 +140,7 @@ final class PullFixture: Sendable {
         }
     }
 
-    private func lines(_ table: String, _ connection: Connection) throws(SQLiteFailure) -> [String] {
+    private func lines(_ table: String, _ connection: Connection) throws -> [String] {
         let columns = ItemColumn.all.map(\.name).filter { $0 != "extra" }
             .map { $0 == "duration" ? "CAST(duration AS INTEGER)" : $0 }
         return try connection.prepare("SELECT \(columns.joined(separator: ", ")) FROM \(table)")

@@ -234,7 +234,7 @@ import Testing
 extension Store {
     /// As a sweep leaves an item that it has not seen.
     fileprivate func suspectOne() throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.execute(
                 """
                 UPDATE copy SET swept_at = '2030-01-01T00:00:00.000000Z';

@@ -89,7 +89,7 @@ enum ChangeLog {
     /// Where the first pull has ended, it is one row.
     ///
     /// - Returns: how many rows were written.
-    static func openIfComplete(_ connection: Connection) throws(SQLiteFailure) -> Int {
+    static func openIfComplete(_ connection: Connection) throws -> Int {
         let live = try connection.cached(
             "SELECT live FROM copy, change_state WHERE complete = 1 AND items_before IS NULL"
         ).first { $0.int(0) }
@@ -104,7 +104,7 @@ enum ChangeLog {
 
     static func insert(
         _ connection: Connection, _ change: Change, _ origin: ChangeOrigin
-    ) throws(SQLiteFailure) {
+    ) throws {
         let now = TimeSource.system.now()
         try connection.cached(
             "INSERT INTO change_log (at, item_id, kind, origin, old, new) VALUES (?, ?, ?, ?, ?, ?)"
@@ -113,7 +113,7 @@ enum ChangeLog {
     }
 
     /// A few rows with each new one, and never the newest, whose number would be given again.
-    private static func trim(_ connection: Connection, _ now: Timestamp) throws(SQLiteFailure) {
+    private static func trim(_ connection: Connection, _ now: Timestamp) throws {
         try connection.cached(
             """
             DELETE FROM change_log WHERE seq <= (SELECT seq FROM change_log ORDER BY seq LIMIT 1 OFFSET 1)
@@ -124,7 +124,7 @@ enum ChangeLog {
     }
 
     /// Another history: places in the one before mean nothing any more.
-    static func renew(_ connection: Connection) throws(SQLiteFailure) {
+    static func renew(_ connection: Connection) throws {
         try connection.execute("UPDATE change_state SET epoch = lower(hex(randomblob(8)))")
     }
 }

@@ -7,7 +7,7 @@ extension StoreReader {
     /// A row has only what has changed. So what an item was is found by going back from what it is. Of a value of more than 16 KiB, a row
     /// has the hash: its words are those of the file, where that still has it.
     package func changes(after place: ChangePlace, matching query: SearchQuery) throws(UserFacingError) -> Set<Int64> {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             try connection.registerTextMark()
             connection.removeDeadline()
             let current = try connection.prepare(ChangeLog.shown)
@@ -18,7 +18,7 @@ extension StoreReader {
             var (id, after): (ByteText?, String?) = (nil, nil)
             try connection.prepare(
                 "SELECT seq, item_id FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY item_id, seq DESC"
-            ).bind(Int(place.seq)).rows { row throws(SQLiteFailure) in
+            ).bind(Int(place.seq)).rows { row in
                 guard let text = row.text(1) else { return }
                 if id != ByteText(text) {
                     id = ByteText(text)
@@ -55,7 +55,7 @@ final class ItemStates {
     private static let mostBytes = 4 << 20
 
     /// - Parameter file: which has the long values.
-    init(_ query: SearchQuery, of file: Connection) throws(SQLiteFailure) {
+    init(_ query: SearchQuery, of file: Connection) throws {
         (self.query, self.file) = (query, file)
         memory = try Connection(path: ":memory:", mode: .readWrite)
         try memory.registerSearch()
@@ -64,7 +64,7 @@ final class ItemStates {
         try memory.execute("CREATE VIRTUAL TABLE words USING \(StoreReader.fts5), content='')")
     }
 
-    func add(_ states: [String], of seq: Int64, _ id: String) throws(SQLiteFailure) {
+    func add(_ states: [String], of seq: Int64, _ id: String) throws {
         for state in states {
             var texts = try ChangeNotes.texts(state)
             for (name, mark) in texts where mark.hasPrefix(#"{"bytes":"#) {
@@ -78,7 +78,7 @@ final class ItemStates {
     }
 
     /// The value that a mark stands for, where the file still has it.
-    private func whole(_ name: String, _ id: String, _ mark: String) throws(SQLiteFailure) -> String? {
+    private func whole(_ name: String, _ id: String, _ mark: String) throws -> String? {
         guard ChangeLog.names.contains(name) else { return nil }
         let shown = "\(Views.serverRow(of: "?1")) UNION ALL \(Views.creationRow(of: "?1"))"
         let values = "SELECT \(name) AS value FROM item WHERE id = ?1 UNION ALL SELECT \(name) FROM (\(shown))"
@@ -87,12 +87,12 @@ final class ItemStates {
     }
 
     /// Those of which a state was found since the last time.
-    func take() throws(SQLiteFailure) -> Set<Int64> {
+    func take() throws -> Set<Int64> {
         try look()
         return exchange(&found, with: [])
     }
 
-    private func look() throws(SQLiteFailure) {
+    private func look() throws {
         guard !waiting.isEmpty else { return }
         try memory.execute("DELETE FROM item; DELETE FROM local_edit; INSERT INTO words (words) VALUES ('delete-all')")
         let names = ChangeLog.names.filter { $0 != "pending" && $0 != "duration" }

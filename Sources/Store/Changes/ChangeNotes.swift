@@ -22,7 +22,7 @@ final class ChangeNotes {
     /// Notes changes from now on.
     ///
     /// - Returns: `nil` where the first pull has not ended.
-    static func begin(_ connection: Connection) throws(SQLiteFailure) -> ChangeNotes? {
+    static func begin(_ connection: Connection) throws -> ChangeNotes? {
         guard try connection.integer("SELECT items_before IS NOT NULL FROM change_state") == 1 else { return nil }
         try connection.registerTextMark()
         let notes = ChangeNotes(connection)
@@ -31,7 +31,7 @@ final class ChangeNotes {
             guard let values, let kind = Kind(rawValue: Int(sqlite3_value_int(values[0]))),
                 let id = Connection.bytes(values[1])
             else { return }
-            do throws(SQLiteFailure) {
+            do {
                 let item = String(decoding: id, as: UTF8.self)
                 try notes.note(kind, item)
                 guard count == 3, let other = Connection.bytes(values[2]) else { return }
@@ -39,7 +39,7 @@ final class ChangeNotes {
                 try notes.note(.item, identified)
                 notes.creations.append((ByteText(item), ByteText(identified)))
             } catch {
-                sqlite3_result_error(context, error.message, -1)
+                sqlite3_result_error(context, (error as? SQLiteFailure)?.message ?? "\(error)", -1)
             }
         }
         // No file for what has no rows.
@@ -103,7 +103,7 @@ final class ChangeNotes {
     }
 
     /// Once for each.
-    private func note(_ kind: Kind, _ id: String) throws(SQLiteFailure) {
+    private func note(_ kind: Kind, _ id: String) throws {
         let key = ByteText(id)
         switch kind {
         case .item where items[key] == nil, .creation where items[key] == nil:
@@ -116,7 +116,7 @@ final class ChangeNotes {
         }
     }
 
-    private func one(_ sql: String, _ id: String) throws(SQLiteFailure) -> String? {
+    private func one(_ sql: String, _ id: String) throws -> String? {
         let statement = try connection.cached(sql).bind(id)
         defer { statement.reset() }
         return try statement.first { $0.text(0) } ?? nil
@@ -125,7 +125,7 @@ final class ChangeNotes {
     /// What it has changed, before it is committed.
     ///
     /// - Returns: how many rows were written.
-    func save(_ origin: ChangeOrigin) throws(SQLiteFailure) -> Int {
+    func save(_ origin: ChangeOrigin) throws -> Int {
         guard !items.isEmpty || !texts.isEmpty else { return 0 }
         defer { forget() }
         var changes: [ChangeLog.Change] = []
@@ -156,7 +156,7 @@ final class ChangeNotes {
 
     /// Members that are the same in both are left out, and, where there is one side only, those that are NULL. Not by SQLite's
     /// functions: in 3.40, these end a text at U+0000.
-    private func difference(_ old: String?, _ new: String?) throws(SQLiteFailure) -> (String?, String?) {
+    private func difference(_ old: String?, _ new: String?) throws -> (String?, String?) {
         let (before, after) = (try old.map(Self.members), try new.map(Self.members))
         func object(_ all: [(name: String, value: ArraySlice<UInt8>)]?, _ other: [String: ArraySlice<UInt8>]?)
             -> String?
@@ -174,7 +174,7 @@ final class ChangeNotes {
     }
 
     /// Those of an object that are texts.
-    static func texts(_ json: String) throws(SQLiteFailure) -> [String: String] {
+    static func texts(_ json: String) throws -> [String: String] {
         var texts: [String: String] = [:]
         for (name, value) in try members(json) where value.first == UInt8(ascii: "\"") {
             texts[name] = try? JSONReader.read(Array(value)) { try $0.string() }
@@ -183,7 +183,7 @@ final class ChangeNotes {
     }
 
     /// Of an object that SQLite has made; each value as JSON.
-    private static func members(_ json: String) throws(SQLiteFailure) -> [(name: String, value: ArraySlice<UInt8>)] {
+    private static func members(_ json: String) throws -> [(name: String, value: ArraySlice<UInt8>)] {
         let bytes = Array(json.utf8)
         do {
             return try JSONReader.read(bytes) { reader in

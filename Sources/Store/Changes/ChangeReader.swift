@@ -78,14 +78,14 @@ extension StoreReader {
     ///   - limit: so many at the most.
     /// - Throws: `changes_unavailable`, where an older prsnld has made the file.
     package func changes(after place: ChangePlace?, limit: Int) throws(UserFacingError) -> ChangeAnswer {
-        try readTogether { () throws(SQLiteFailure) -> Result<ChangeAnswer, UserFacingError> in
-            guard let bounds = try changeBounds() else { return .failure(noChanges) }
+        try readTogether {
+            guard let bounds = try changeBounds() else { throw noChanges }
             let (epoch, oldest, newest) = bounds
             if let place {
-                if place.epoch != epoch { return .success(.otherEpoch(epoch, newest: newest)) }
-                if place.seq > newest { return .success(.future(newest: newest, epoch: epoch)) }
-                if place.seq < oldest - 1 { return .success(.gap(oldest: oldest, epoch: epoch)) }
-                if try isOther(place) { return .success(.otherEpoch(epoch, newest: newest)) }
+                if place.epoch != epoch { return .otherEpoch(epoch, newest: newest) }
+                if place.seq > newest { return .future(newest: newest, epoch: epoch) }
+                if place.seq < oldest - 1 { return .gap(oldest: oldest, epoch: epoch) }
+                if try isOther(place) { return .otherEpoch(epoch, newest: newest) }
             }
             let rows = try connection.prepare(
                 """
@@ -100,12 +100,12 @@ extension StoreReader {
                     seq: row.int64(0), at: at, itemID: row.text(2), kind: row.text(3) ?? "", origin: row.text(4) ?? "",
                     old: row.text(5), new: row.text(6), title: row.text(7), fields: row.text(8))
             }
-            return .success(.changes(rows, epoch: epoch, newest: newest))
-        }.get()
+            return .changes(rows, epoch: epoch, newest: newest)
+        }
     }
 
     /// Whether the change at a place is another one than it was.
-    private func isOther(_ place: ChangePlace) throws(SQLiteFailure) -> Bool {
+    private func isOther(_ place: ChangePlace) throws -> Bool {
         guard let at = place.at else { return false }
         return try connection.prepare("SELECT 1 FROM change_log WHERE seq = ? AND at != ?").bind(Int(place.seq)).bind(
             at
@@ -119,14 +119,14 @@ extension StoreReader {
 
     /// How many items are here while the first pull has not ended; `nil` after it.
     package func itemsBeforeFirstPullEnded() throws(UserFacingError) -> Int? {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             try changeBounds()?.newest == 0 ? Int(try connection.integer("SELECT live FROM copy")) : nil
         }
     }
 
     /// How many changes there are after a place, and when the first of them was; `nil` where that cannot be said.
     package func distance(from place: ChangePlace) throws(UserFacingError) -> (changes: Int64, since: Timestamp?)? {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             guard let (epoch, _, newest) = try changeBounds(), epoch == place.epoch else { return nil }
             let first = try connection.prepare("SELECT at FROM \(ChangeLog.rows) WHERE seq > ? ORDER BY seq LIMIT 1")
                 .bind(Int(place.seq)).first { $0.timestamp(0) }
@@ -136,15 +136,15 @@ extension StoreReader {
 
     /// The place before the first change at a time or after it.
     package func changePlace(at time: Timestamp) throws(UserFacingError) -> ChangePlace {
-        try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
-            guard let (epoch, oldest, newest) = try changeBounds() else { return .failure(noChanges) }
+        try readTogether {
+            guard let (epoch, oldest, newest) = try changeBounds() else { throw noChanges }
             let first =
                 try connection.prepare("SELECT min(seq) FROM \(ChangeLog.rows) WHERE at >= ?").bind(time)
                 .first { $0.isNull(0) ? nil : $0.int64(0) } ?? nil
             // What was before the oldest is not known.
             let isOlder = oldest > 1 && first == oldest
-            return .success(ChangePlace(epoch: epoch, seq: isOlder ? 0 : first.map { $0 - 1 } ?? newest))
-        }.get()
+            return ChangePlace(epoch: epoch, seq: isOlder ? 0 : first.map { $0 - 1 } ?? newest)
+        }
     }
 
     /// The whole timeline as rows of the kind `present`, and the place after which changes go on without a hole: of one moment.
@@ -157,28 +157,25 @@ extension StoreReader {
         matching query: SearchQuery?, _ begin: (ChangePlace) throws(UserFacingError) -> Void,
         _ each: (Change) throws(UserFacingError) -> Void
     ) throws(UserFacingError) -> ChangePlace {
-        var failure: UserFacingError?
-        let place = try readTogether { () throws(SQLiteFailure) -> Result<ChangePlace, UserFacingError> in
-            guard let (epoch, _, newest) = try changeBounds() else { return .failure(noChanges) }
+        try readTogether {
+            guard let (epoch, _, newest) = try changeBounds() else { throw noChanges }
             let at =
                 try connection.prepare("SELECT at FROM change_log WHERE seq = ?").bind(Int(newest))
                 .first { $0.timestamp(0) } ?? nil
             try connection.registerTextMark()
             connection.removeDeadline()
             let place = ChangePlace(epoch: epoch, seq: newest, at: at)
-            do throws(UserFacingError) { try begin(place) } catch { return .failure(error) }
-            let states = try query.map { query throws(SQLiteFailure) in try ItemStates(query, of: connection) }
+            try begin(place)
+            let states = try query.map { query in try ItemStates(query, of: connection) }
             var waiting: [Change] = []
-            func handOn() throws(SQLiteFailure) {
+            func handOn() throws {
                 let found = try states?.take()
-                do throws(UserFacingError) {
-                    for (number, change) in waiting.enumerated() where found?.contains(Int64(number)) ?? true {
-                        try each(change)
-                    }
-                } catch { failure = error }
+                for (number, change) in waiting.enumerated() where found?.contains(Int64(number)) ?? true {
+                    try each(change)
+                }
                 waiting = []
             }
-            try connection.prepare(ChangeLog.present).rows(while: failure == nil) { row throws(SQLiteFailure) in
+            try connection.prepare(ChangeLog.present).rows { row in
                 let json = row.text(3)
                 try states?.add([json].compactMap(\.self), of: Int64(waiting.count), row.text(0) ?? "")
                 waiting.append(
@@ -188,14 +185,12 @@ extension StoreReader {
                 if waiting.count == ItemStates.atOnce { try handOn() }
             }
             try handOn()
-            return .success(place)
-        }.get()
-        if let failure { throw failure }
-        return place
+            return place
+        }
     }
 
     /// The epoch, and the first and the last row: 1 and 0 where there is none. `nil` where the file has no history.
-    private func changeBounds() throws(SQLiteFailure) -> (epoch: String, oldest: Int64, newest: Int64)? {
+    private func changeBounds() throws -> (epoch: String, oldest: Int64, newest: Int64)? {
         let bounds = try connection.prepare(
             """
             SELECT epoch, coalesce((SELECT min(seq) FROM \(ChangeLog.rows)), 1),

@@ -32,7 +32,7 @@ extension Store {
         _ requests: [WriteRequest], command: RequestKey? = nil, now: Timestamp
     ) throws(UserFacingError) -> [Acceptance] {
         let dialect = binding.dialect
-        let results = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        let results = try moveEntries(now: now) { writer in
             writer.command = command?.text
             var results: [Acceptance] = []
             results.reserveCapacity(requests.count)
@@ -45,12 +45,8 @@ extension Store {
                     }
                     let draft = try request.draft.checked(dialect: dialect)
                     results.append(.accepted(try writer.accept(draft, key: request.key)))
-                } catch let failure as SQLiteFailure {
-                    throw failure
                 } catch let error as UserFacingError {
                     results.append(.refused(error))
-                } catch {
-                    throw SQLiteFailure(code: SQLiteFailure.staleTransition, message: "\(error)", operation: "accept")
                 }
             }
             CrashPoint.beforeAccept.reach()
@@ -82,7 +78,7 @@ extension OutboxWriter {
     }
 
     /// The item that a creation has made, by that one's key: `key:KEY`. So an edit can go along with it in one transaction.
-    private func made(by name: String) throws(SQLiteFailure) -> String? {
+    private func made(by name: String) throws -> String? {
         guard name.hasPrefix("key:") else { return nil }
         return try connection.cached(
             "SELECT item_id FROM outbox WHERE request_key = ? AND kind IN ('capture', 'note')"
@@ -91,7 +87,7 @@ extension OutboxWriter {
 
     private mutating func create(
         _ item: NewItem, key: RequestKey?
-    ) throws(SQLiteFailure) -> AcceptedWrite {
+    ) throws -> AcceptedWrite {
         let kind: OutboxEntry.Kind = item.url == nil ? .note : .capture
         let id = LocalID.make(at: now)
         let entry = try insert(
@@ -140,7 +136,7 @@ extension OutboxWriter {
     }
 
     /// The fields as people see them: the server's, with what waits here.
-    private func shownFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
+    private func shownFields(_ item: String) throws -> ItemEdit? {
         try connection.cached(
             """
             SELECT coalesce(edit.title, item.title), coalesce(edit.summary, item.summary), coalesce(edit.tags, item.tags)
@@ -213,7 +209,7 @@ extension OutboxWriter {
     }
 
     /// Without an index: of creations, of which there are many at once, nothing is asked.
-    private func superseded(by entry: Int64, _ draft: WriteDraft) throws(SQLiteFailure) -> [Int64] {
+    private func superseded(by entry: Int64, _ draft: WriteDraft) throws -> [Int64] {
         if case .create = draft { return [] }
         return try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
             .all { $0.int64(0) }

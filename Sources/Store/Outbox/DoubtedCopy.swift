@@ -39,7 +39,7 @@ extension Store {
         }
         // On the disk before the mark is ahead of it.
         try connection.synchronize(durably: true)
-        try connection.transaction { () throws(SQLiteFailure) -> Void in
+        try connection.transaction {
             try connection.prepare("UPDATE copy SET mark = ?, sends = sends + 1").bind(mark.id).run()
         }
         _ = mark.follow(sends + 1)
@@ -54,7 +54,7 @@ extension Store {
     ) throws {
         let now = TimeSource.system.now()
         var held: [Int64] = []
-        try connection.transaction { () throws(SQLiteFailure) in
+        try connection.transaction {
             var writer = OutboxWriter(
                 connection: connection, statements: statements, now: now, serverNow: nil,
                 reachable: try connection.double("SELECT reachable_seconds FROM copy"))
@@ -99,7 +99,7 @@ extension Store {
     }
 
     /// What the copy knows to have been on the server before: an older item is no result of these writes.
-    private static func newestKnown(_ connection: Connection) throws(SQLiteFailure) -> SendEvidence {
+    private static func newestKnown(_ connection: Connection) throws -> SendEvidence {
         let most = 100
         let place = "CASE (SELECT dialect FROM copy) WHEN 'E' THEN coalesce(updated_at, created_at) ELSE created_at END"
         let newest = try connection.prepare(

@@ -11,7 +11,7 @@ extension OutboxWriter {
     /// Whether the server still works on the item, as far as the copy knows. It counts as if it did where no pull has brought
     /// the item yet, and where the server's time is not known. What was made here within the hour is not old because the server's
     /// clock has leapt.
-    func isUnsettled(_ item: String) throws(SQLiteFailure) -> Bool {
+    func isUnsettled(_ item: String) throws -> Bool {
         try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL
@@ -24,7 +24,7 @@ extension OutboxWriter {
     }
 
     /// Whether no pull has shown the item as processed, however old it is. Its row may be as old as that.
-    func isPending(_ item: String) throws(SQLiteFailure) -> Bool {
+    func isPending(_ item: String) throws -> Bool {
         try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND status = 'pending' AND deleted_at IS NULL
@@ -40,7 +40,7 @@ extension OutboxWriter {
     ///   - isMaking: Of an edit that went along with the creation of its item.
     mutating func noteUnverified(
         _ id: Int64, there: ItemEdit? = nil, item: String, isMaking: Bool = false
-    ) throws(SQLiteFailure) {
+    ) throws {
         let isUnverified: Bool
         switch try OutboxTask.own(id, connection) {
         case .create(let asked)?:
@@ -63,7 +63,7 @@ extension OutboxWriter {
     /// What a delivered creation asked for and the server lacks is not asked for any more.
     ///
     /// - Returns: The edits that were to bring it, and are over.
-    mutating func withdrawFollowUp(of creation: OutboxEntry) throws(SQLiteFailure) -> [Int64] {
+    mutating func withdrawFollowUp(of creation: OutboxEntry) throws -> [Int64] {
         let wasUnverified = try connection.cached("SELECT 1 FROM outbox WHERE id = ? AND is_unverified = 1")
             .bind(Int(creation.id)).hasRow()
         let following = try open(creation.itemID).filter { entry in
@@ -78,7 +78,7 @@ extension OutboxWriter {
     }
 
     /// The server has processed the item, as the copy has it now: its edits may go.
-    mutating func settled(_ item: String) throws(SQLiteFailure) {
+    mutating func settled(_ item: String) throws {
         for entry in try open(item) where entry.state == .queued {
             try change(entry.id) { if $0.awaitsItem { ($0.dueAt, $0.awaitsItem) = (nil, false) } }
         }
@@ -88,13 +88,13 @@ extension OutboxWriter {
     }
 
     /// The server's own fields, without what waits here.
-    func serverFields(_ item: String) throws(SQLiteFailure) -> ItemEdit? {
+    func serverFields(_ item: String) throws -> ItemEdit? {
         try connection.cached("SELECT title, summary, tags FROM item WHERE id = ? AND deleted_at IS NULL")
             .bind(item).first { ItemEdit(title: $0.text(0), summary: $0.text(1), tags: Tags.parse($0.text(2))) }
     }
 
     /// The tags of an item, without those that wait. `nil` where it has none that can be read.
-    func shownTags(_ item: String) throws(SQLiteFailure) -> [String]? {
+    func shownTags(_ item: String) throws -> [String]? {
         try connection.cached(
             """
             SELECT tags FROM item WHERE id = ?1 AND deleted_at IS NULL
@@ -115,7 +115,7 @@ extension OutboxWriter {
     @discardableResult
     mutating func followUp(
         _ item: String, known: Int64? = nil, seen: ItemEdit? = nil, isProcessed: Bool = false
-    ) throws(SQLiteFailure) -> String? {
+    ) throws -> String? {
         let words = try words(of: item)
         let unverified = words.filter { !$0.isDelivered }.map(\.number)
         guard !unverified.isEmpty else { return nil }
@@ -158,7 +158,7 @@ extension OutboxWriter {
     }
 
     /// A question is over where a later edit has decided it.
-    mutating func endAnswered(_ item: String) throws(SQLiteFailure) {
+    mutating func endAnswered(_ item: String) throws {
         let parked = try open(item).filter { $0.kind == .edit && $0.state == .parked }
         for entry in parked {
             let later = try words(of: item, after: entry.follows ?? entry.id)
@@ -176,7 +176,7 @@ extension OutboxWriter {
     }
 
     /// What the server was sent of an item. What it may lack is open still.
-    private func words(of item: String, after place: Int64 = 0) throws(SQLiteFailure) -> [Intent] {
+    private func words(of item: String, after place: Int64 = 0) throws -> [Intent] {
         try connection.cached(
             """
             SELECT id, kind, payload, is_unverified, base IS NOT NULL FROM outbox
@@ -199,7 +199,7 @@ extension OutboxWriter {
 
     /// A deletion takes the place of edits that the server does not have: also of one that was under way when the deletion was
     /// accepted, and of those that were made under another id of the item.
-    mutating func giveWayToDeletion(_ item: String) throws(SQLiteFailure) {
+    mutating func giveWayToDeletion(_ item: String) throws {
         let open = try open(item)
         guard let deletion = open.last(where: { $0.kind == .delete && $0.state == .queued }) else { return }
         for edit in open where edit.kind == .edit && (edit.follows ?? edit.id) < deletion.id {
@@ -211,7 +211,7 @@ extension OutboxWriter {
     // MARK: A server that fails at every edit
 
     /// When the next follow-up is tried, where the server failed at the last one.
-    func followUpsDueAt() throws(SQLiteFailure) -> Timestamp? {
+    func followUpsDueAt() throws -> Timestamp? {
         try connection.cached(
             """
             SELECT max(next_attempt_at) FROM outbox
@@ -223,7 +223,7 @@ extension OutboxWriter {
     /// Releases are in use that fail at every edit: one follow-up is tried now and then, for all of them.
     mutating func holdFollowUps(
         until at: Timestamp, after record: WriteRecord, failures: Int
-    ) throws(SQLiteFailure) {
+    ) throws {
         let others = try connection.cached(
             "SELECT id FROM outbox WHERE \(Self.isTimedFollowUp) AND id != ?"
         ).bind(Int(record.entry))
@@ -235,7 +235,7 @@ extension OutboxWriter {
     }
 
     /// The server takes edits: all follow-ups may go.
-    mutating func releaseFollowUps() throws(SQLiteFailure) {
+    mutating func releaseFollowUps() throws {
         let now = now
         let held = try connection.cached(
             "SELECT id FROM outbox WHERE \(Self.isTimedFollowUp) AND failures > 0 AND next_attempt_at > ?"

@@ -11,7 +11,7 @@ struct InFlightWrites: Sendable {
     /// Items that something waits for until the server has processed them.
     private var awaited: Set<ByteText> = []
 
-    init(_ connection: Connection) throws(SQLiteFailure) {
+    init(_ connection: Connection) throws {
         let creations = try connection.prepare(Self.unknownCreations).all { row in
             row.text(1).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(2)) }
                 .map { (row.int64(0), $0) }
@@ -143,12 +143,12 @@ extension Store {
         inFlight.noteSettled(record.entry)
     }
 
-    static func expectsCreations(_ connection: Connection) throws(SQLiteFailure) -> Bool {
+    static func expectsCreations(_ connection: Connection) throws -> Bool {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM local_item WHERE delivered_at IS NOT NULL)") == 1
     }
 
     /// A new item of the server: it may be one that was created here.
-    func noteArrival(_ item: TimelineItem, _ connection: Connection) throws(SQLiteFailure) {
+    func noteArrival(_ item: TimelineItem, _ connection: Connection) throws {
         // What an entry is known to have made is not what another has become.
         if expectsCreations, try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run() > 0 {
             return
@@ -162,7 +162,7 @@ extension Store {
 
 extension Connection {
     /// The creation that may have made the item, which is hidden until that is known.
-    func creationHiding(_ item: String) throws(SQLiteFailure) -> Int64? {
+    func creationHiding(_ item: String) throws -> Int64? {
         try cached("SELECT entry_id FROM held_item WHERE item_id = ?").bind(item).first { $0.int64(0) }
     }
 }

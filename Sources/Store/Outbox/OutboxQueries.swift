@@ -4,12 +4,12 @@ package import PRSNLCore
 extension Store {
     /// Where entries stand, for a caller that waits for them. Entries that are gone are left out.
     package func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
-        try read { connection throws(SQLiteFailure) in try connection.entries(ids) }
+        try read { connection in try connection.entries(ids) }
     }
 
     /// Which of the entries are still to be sent or looked up.
     package func waiting(among ids: [Int64]) throws(UserFacingError) -> [Int64] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             let row = try connection.cached(
                 "SELECT 1 FROM outbox WHERE id = ? AND state IN ('queued', 'sending', 'unknown')")
             var waiting: [Int64] = []
@@ -20,7 +20,7 @@ extension Store {
 
     /// Which of the ids belong to creations from here already.
     package func boundIDs(among ids: [String]) throws(UserFacingError) -> Set<ByteText> {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             guard !ids.isEmpty else { return [] }
             // Without an index: this is asked when an answer was lost, and the index would cost every delivery a page.
             let bound = try connection.prepare(
@@ -36,7 +36,7 @@ extension Store {
     /// Which of the ids the copy had before the entry was sent, deleted ones included: they are not its work. Of sends whose
     /// outcome is not known, the first counts.
     package func knownIDs(among ids: [String], before entry: Int64) throws(UserFacingError) -> Set<ByteText> {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             let known = try connection.cached(
                 """
                 SELECT id FROM item WHERE id IN (SELECT value FROM json_each(?1))
@@ -52,7 +52,7 @@ extension Store {
 
     /// Whether a pull has brought an item that may be this creation, and that no other entry has made, wherever it stands.
     package func hasReceived(_ creation: NewItem, for entry: Int64) throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT id, title, url, content FROM held_item JOIN item ON item.id = held_item.item_id
@@ -69,7 +69,7 @@ extension Store {
 
     /// The item of the copy that has exactly this URL, or the one that was made of it here.
     package func itemID(url: String) throws(UserFacingError) -> String? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT id FROM item WHERE url = ?1 AND deleted_at IS NULL
@@ -82,7 +82,7 @@ extension Store {
     /// The base of an edit that was made before the server had processed the item. Until then its fields are not yet what the
     /// server makes of them.
     package func setBase(_ base: ItemEdit, of id: Int64, now: Timestamp) throws(UserFacingError) {
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer in
             let settled = try writer.connection.prepare(
                 """
                 SELECT id FROM outbox WHERE id = ? AND base IS NULL
@@ -97,7 +97,7 @@ extension Store {
     /// A deletion of the item that is on its way, or was given up since `limit` and may have been applied. One that is parked waits
     /// for a person.
     package func openDeletion(of item: String, givenUpSince limit: Timestamp) throws(UserFacingError) -> Int64? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT min(id) FROM outbox WHERE item_id = ?1 AND kind = 'delete' AND (ended_at IS NULL AND state != 'parked'
@@ -109,7 +109,7 @@ extension Store {
 
     /// When the entry was first sent with an unknown outcome, the attempt under way not counted.
     package func firstUnknownSend(of id: Int64) throws(UserFacingError) -> Timestamp? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT min(started_at) FROM outbox_attempt
@@ -130,7 +130,7 @@ extension Store {
     package func lateEnd(
         of task: OutboxTask, interval: Duration, now: Timestamp
     ) throws(UserFacingError) -> Timestamp? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             // Of what is sent together, one row has the payload.
             var sends = try connection.cached(
                 """
@@ -165,7 +165,7 @@ extension Store {
     package func missingCreations(
         deliveredBefore limit: Timestamp, now: Timestamp = .latest, most: Int = 50
     ) throws(UserFacingError) -> [String] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT id FROM local_item WHERE delivered_at < ?
@@ -188,7 +188,7 @@ extension Store {
                 UNION ALL SELECT item_id FROM outbox WHERE follows IS NOT NULL AND ended_at IS NULL)
             """
         guard try hasRow(old + " LIMIT 1", limit) else { return }
-        try writeOutbox { connection throws(SQLiteFailure) in
+        try writeOutbox { connection in
             try connection.prepare("DELETE FROM outbox_attempt WHERE entry_id IN (\(old))").bind(limit).run()
             try connection.prepare("DELETE FROM outbox WHERE id IN (\(old))").bind(limit).run()
         }
@@ -230,7 +230,7 @@ extension StoreReader {
     ///
     /// - Throws: `item_unknown`, `item_ambiguous`.
     package func itemToChange(_ prefix: String, isForDeletion: Bool = false) throws(UserFacingError) -> ListedItem {
-        do {
+        try read {
             let id = try ItemPrefix(connection: connection, isForDeletion: isForDeletion).resolve(prefix)
             let columns = "created_at, substr(title, 1, 500), tags"
             let found = try connection.cached(
@@ -243,18 +243,12 @@ extension StoreReader {
                 return ListedItem(id: id, createdAt: $0.timestamp(0) ?? .earliest, title: $0.text(1), tags: tags)
             }
             return found ?? ListedItem(id: id)
-        } catch let error as SQLiteFailure {
-            throw error.userFacing(path: path)
-        } catch let error as UserFacingError {
-            throw error
-        } catch {
-            throw UserFacingError(.storeBug, "Looking for an item failed.", cause: "\(error)")
         }
     }
 
     /// What people know items by: their titles, else their addresses. Also of those that were deleted.
     package func titles(of ids: [String]) throws(UserFacingError) -> [String?] {
-        try read { () throws(SQLiteFailure) in
+        try read {
             let title = try connection.prepare(
                 """
                 SELECT substr(coalesce(\(WrittenHere.shownTitle), url), 1, 200) FROM item WHERE id = ?1
@@ -268,7 +262,7 @@ extension StoreReader {
 
     /// Entries in their order, the ended ones newest first.
     package func outbox(_ filter: OutboxFilter, limit: Int) throws(UserFacingError) -> OutboxList {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             let entries = try connection.prepare(
                 """
                 SELECT \(OutboxEntry.columns) FROM outbox
@@ -281,14 +275,14 @@ extension StoreReader {
 
     /// Where entries stand. Entries that are gone are left out.
     package func outboxEntries(_ ids: [Int64]) throws(UserFacingError) -> [OutboxEntry] {
-        try read { () throws(SQLiteFailure) in try connection.entries(ids) }
+        try read { try connection.entries(ids) }
     }
 
     /// One entry, and every request that was made for it.
     ///
     /// - Throws: `entry_unknown`.
     package func outboxEntry(_ id: Int64) throws(UserFacingError) -> (entry: OutboxEntry, attempts: [OutboxAttempt]) {
-        let found = try readTogether { () throws(SQLiteFailure) -> (OutboxEntry, [OutboxAttempt])? in
+        let found = try readTogether { () -> (OutboxEntry, [OutboxAttempt])? in
             let entry = try connection.prepare("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?").bind(Int(id))
                 .first(OutboxEntry.init(row:))
             guard let entry else { return nil }
@@ -312,7 +306,7 @@ extension StoreReader {
 }
 
 extension Connection {
-    fileprivate func entries(_ ids: [Int64]) throws(SQLiteFailure) -> [OutboxEntry] {
+    fileprivate func entries(_ ids: [Int64]) throws -> [OutboxEntry] {
         let row = try cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ?")
         var entries: [OutboxEntry] = []
         for id in ids {

@@ -109,7 +109,7 @@ extension OutboxTask {
 
     /// The entry, and those of its item that are sent along with it. What was asked for stays as it was accepted: here is what it
     /// comes to (`Desired`).
-    static func load(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxTask? {
+    static func load(_ id: Int64, _ connection: Connection) throws -> OutboxTask? {
         let found = try alone(id, connection)
         guard var task = found, task.entry.kind != .delete, task.entry.endedAt == nil, task.entry.state != .parked
         else { return found }
@@ -140,18 +140,18 @@ extension OutboxTask {
     }
 
     /// The entry by itself, as it was accepted.
-    static func alone(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxTask? {
+    static func alone(_ id: Int64, _ connection: Connection) throws -> OutboxTask? {
         try connection.cached("SELECT \(columns) FROM outbox WHERE id = ?").bind(Int(id)).first(OutboxTask.init(row:))
     }
 
     /// What an entry asks for by itself.
-    static func own(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) -> OutboxEntry.Payload? {
+    static func own(_ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
         try connection.cached("SELECT kind, payload FROM outbox WHERE id = ?").bind(Int(id)).first { row in
             row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
         } ?? nil
     }
 
-    private func rows(_ connection: Connection) throws(SQLiteFailure) -> [Row] {
+    private func rows(_ connection: Connection) throws -> [Row] {
         // Of a creation, nothing was sent before it.
         let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
         return try connection.cached(
@@ -190,7 +190,7 @@ extension OutboxTask {
 
     private mutating func noteKnown(
         _ rows: [Row], _ group: [Row], _ connection: Connection
-    ) throws(SQLiteFailure) {
+    ) throws {
         var base = ItemEdit()
         // Its first change counts: the later ones were made on top of it.
         func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ changes: (ItemEdit) -> Bool) {

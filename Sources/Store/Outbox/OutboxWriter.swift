@@ -12,17 +12,17 @@ extension Store {
 
     package func saveReachable() throws(UserFacingError) {
         guard unsavedReachable > 0 else { return }
-        try writeOutbox { _ throws(SQLiteFailure) in }
+        try writeOutbox { _ in }
     }
 
     /// One durable transaction: what the outbox says must survive a power cut (`synchronous=FULL`). What can be
     /// pulled again is written with NORMAL.
     @discardableResult
     func writeOutbox<Result>(
-        _ body: (Connection) throws(SQLiteFailure) -> Result
+        _ body: (Connection) throws -> Result
     ) throws(UserFacingError) -> Result {
         let saving = unsavedReachable
-        let result = try write(durably: true, from: .here) { connection throws(SQLiteFailure) in
+        let result = try write(durably: true, from: .here) { connection in
             if saving > 0 {
                 try connection.cached("UPDATE copy SET reachable_seconds = reachable_seconds + ?").bind(saving).run()
             }
@@ -35,9 +35,9 @@ extension Store {
 
     /// Moves entries, in one durable transaction.
     func moveEntries<Result>(
-        now: Timestamp, _ body: (inout OutboxWriter) throws(SQLiteFailure) -> Result
+        now: Timestamp, _ body: (inout OutboxWriter) throws -> Result
     ) throws(UserFacingError) -> Result {
-        let (result, awaited, sends) = try writeOutbox { connection throws(SQLiteFailure) in
+        let (result, awaited, sends) = try writeOutbox { connection in
             var writer = self.writer(connection, now: now)
             let result = try body(&writer)
             try writer.deltas.save(connection)
@@ -94,7 +94,7 @@ struct OutboxWriter {
     }
 
     /// The entries of an item that are not over, in the order in which they were asked for.
-    func open(_ item: String) throws(SQLiteFailure) -> [Open] {
+    func open(_ item: String) throws -> [Open] {
         try connection.cached(
             """
             SELECT id, kind, state, attempts, maybe_applied, payload, base, follows FROM outbox
@@ -118,7 +118,7 @@ struct OutboxWriter {
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
         base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
         follows: Int64? = nil
-    ) throws(SQLiteFailure) -> Int64 {
+    ) throws -> Int64 {
         // Without RETURNING, for which SQLite makes a table of its own each time.
         let inserted = try connection.cached(
             """
@@ -140,7 +140,7 @@ struct OutboxWriter {
     /// Gives the entry of an item that is sent next its time, and takes it from the others: they go along with it, or after it.
     ///
     /// An edit waits until the server has processed the item, because processing would overwrite it.
-    mutating func advance(_ item: String) throws(SQLiteFailure) {
+    mutating func advance(_ item: String) throws {
         let rows = try connection.cached(
             """
             SELECT id, kind, state, follows IS NOT NULL, next_attempt_at IS NOT NULL FROM outbox
@@ -193,12 +193,12 @@ struct OutboxWriter {
         return queued.first { !$0.isFollowUp } ?? queued.first
     }
 
-    private mutating func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws(SQLiteFailure) {
+    private mutating func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws {
         try change(id) { ($0.dueAt, $0.awaitsItem) = (time, awaitsItem) }
     }
 
     /// Nothing will be processed any more of an item that is gone: the server's answer to the edits that await it decides.
-    mutating func releaseEdits(of item: String) throws(SQLiteFailure) {
+    mutating func releaseEdits(of item: String) throws {
         for entry in try open(item) where entry.state == .queued {
             try change(entry.id) { [now] in if $0.awaitsItem { ($0.dueAt, $0.awaitsItem) = (now, false) } }
         }
@@ -212,7 +212,7 @@ struct OutboxWriter {
 
     /// Works out again what the waiting edits and deletions of an item make of it. Parked ones do not count: the server
     /// has refused them, and what it has is the truth.
-    func refreshLocalEdit(_ item: String) throws(SQLiteFailure) {
+    func refreshLocalEdit(_ item: String) throws {
         let waiting = try open(item).filter(\.state.isWaiting)
         let desired = Desired(waiting.filter { !$0.kind.isCreation }.map(\.intent))
         let isDeleted = desired.deletion != nil
@@ -232,7 +232,7 @@ struct OutboxWriter {
 
     func insertLocalItem(
         _ id: String, entry: Int64, _ item: NewItem, at time: Timestamp? = nil
-    ) throws(SQLiteFailure) {
+    ) throws {
         try connection.cached(
             """
             INSERT INTO local_item (id, entry_id, created_at, type, title, url, content, tags)
@@ -244,11 +244,11 @@ struct OutboxWriter {
         .bind(Tags.json(item.tags)).run()
     }
 
-    func removeLocalItem(entry: Int64) throws(SQLiteFailure) {
+    func removeLocalItem(entry: Int64) throws {
         try connection.prepare("DELETE FROM local_item WHERE entry_id = ?").bind(Int(entry)).run()
     }
 
-    func isLocal(_ item: String) throws(SQLiteFailure) -> Bool {
+    func isLocal(_ item: String) throws -> Bool {
         try connection.cached("SELECT 1 FROM local_item WHERE id = ?").bind(item).hasRow()
     }
 }

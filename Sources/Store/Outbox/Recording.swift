@@ -1,12 +1,12 @@
 import PRSNLCore
 
 extension OutboxWriter {
-    func task(_ id: Int64) throws(SQLiteFailure) -> OutboxTask? { try OutboxTask.load(id, connection) }
+    func task(_ id: Int64) throws -> OutboxTask? { try OutboxTask.load(id, connection) }
 
     /// Makes of an entry, and of those that go along with it, what their outcome says.
     ///
     /// - Returns: What was delivered.
-    mutating func record(_ record: WriteRecord) throws(SQLiteFailure) -> DeliveredWrite? {
+    mutating func record(_ record: WriteRecord) throws -> DeliveredWrite? {
         guard let task = try task(record.entry), task.entry.state == record.from else {
             // While it was looked up, a person has dropped it, or a newer write has taken its place.
             if record.from != .sending { return nil }
@@ -43,7 +43,7 @@ extension OutboxWriter {
     }
 
     /// A write that has failed again and again is an error that people see, and not only in its own entry.
-    private func noteFailing(_ record: WriteRecord) throws(SQLiteFailure) {
+    private func noteFailing(_ record: WriteRecord) throws {
         guard record.error != nil else { return }
         try connection.cached(
             """
@@ -58,7 +58,7 @@ extension OutboxWriter {
 
     /// A send that never reached the server, or that it refused for now, is not counted as an attempt. One that was not even
     /// begun leaves no trace.
-    private mutating func uncount(_ id: Int64, _ record: WriteRecord) throws(SQLiteFailure) {
+    private mutating func uncount(_ id: Int64, _ record: WriteRecord) throws {
         try change(id) { $0.attempts -= 1 }
         guard case .queued(.stopped) = record.outcome else { return }
         try connection.cached(
@@ -69,7 +69,7 @@ extension OutboxWriter {
         ).bind(Int(id)).run()
     }
 
-    private mutating func update(_ id: Int64, _ kind: OutboxEntry.Kind, _ record: WriteRecord) throws(SQLiteFailure) {
+    private mutating func update(_ id: Int64, _ kind: OutboxEntry.Kind, _ record: WriteRecord) throws {
         let outcome = try outcome(for: id, of: record)
         // An undecidable one is kept with the evidence, so that a person can have it looked for again. A request without an answer may
         // be applied later, also where a lookup has not seen it yet: only creations are looked for twice.
@@ -90,7 +90,7 @@ extension OutboxWriter {
     }
 
     /// A conflict is about some fields. All others are sent, also those of the same entry: it is parked when they are there.
-    private func outcome(for id: Int64, of record: WriteRecord) throws(SQLiteFailure) -> WriteOutcome {
+    private func outcome(for id: Int64, of record: WriteRecord) throws -> WriteOutcome {
         guard case .parked(let reason) = record.outcome, case .edit(let own)? = try OutboxTask.own(id, connection)
         else { return record.outcome }
         switch reason {
@@ -106,13 +106,13 @@ extension OutboxWriter {
     }
 
     /// What the server has in those fields of an entry that are in conflict.
-    func conflict(of id: Int64, isParked: Bool) throws(SQLiteFailure) -> ItemEdit? {
+    func conflict(of id: Int64, isParked: Bool) throws -> ItemEdit? {
         try connection.cached("SELECT theirs FROM outbox WHERE id = ? AND (state = 'parked') = ?").bind(Int(id))
             .bind(isParked ? 1 : 0).first { ItemEdit(json: $0.text(0)) } ?? nil
     }
 
     /// The attempt that was begun with `sending`, or a new one for a lookup.
-    private func recordAttempt(_ attempt: OutboxAttempt, of id: Int64) throws(SQLiteFailure) {
+    private func recordAttempt(_ attempt: OutboxAttempt, of id: Int64) throws {
         if attempt.purpose == .lookup {
             try connection.cached(
                 """
@@ -134,7 +134,7 @@ extension OutboxWriter {
 
     private mutating func deliver(
         _ task: OutboxTask, _ others: [Int64], _ record: WriteRecord, _ delivery: WriteOutcome.Delivery
-    ) throws(SQLiteFailure) -> DeliveredWrite? {
+    ) throws -> DeliveredWrite? {
         let entry = task.entry
         let item = delivery.serverID ?? entry.itemID
         let covered = [entry.id] + others
@@ -186,7 +186,7 @@ extension OutboxWriter {
 
     private mutating func end(
         _ id: Int64, _ record: WriteRecord, _ delivery: WriteOutcome.Delivery, item: String
-    ) throws(SQLiteFailure) {
+    ) throws {
         try change(id, from: record.from) { standing in
             (standing.state, standing.itemID) = (.delivered, item)
             // An earlier request without an answer may have deleted it.
@@ -198,7 +198,7 @@ extension OutboxWriter {
     }
 
     /// The server has the other fields of it. A person decides about those in conflict.
-    private mutating func park(_ id: Int64, _ record: WriteRecord) throws(SQLiteFailure) {
+    private mutating func park(_ id: Int64, _ record: WriteRecord) throws {
         let conflict = WriteOutcome.parked(.conflict(theirs: ItemEdit())).error
         try change(id, from: record.from) { standing in
             (standing.state, standing.isMaybeApplied, standing.remark) = (.parked, true, nil)
@@ -208,7 +208,7 @@ extension OutboxWriter {
 
     /// A person has deleted what was just captured, and it was on the server before: that item was not meant. The capture keeps
     /// its local id, so that nothing of it is asked for of the item.
-    private mutating func takeBackDeletion(of capture: OutboxEntry, _ item: String?) throws(SQLiteFailure) -> Bool {
+    private mutating func takeBackDeletion(of capture: OutboxEntry, _ item: String?) throws -> Bool {
         let deletion = try open(capture.itemID).first { $0.kind == .delete && $0.state == .queued }
         guard let deletion else { return false }
         try move(
@@ -220,7 +220,7 @@ extension OutboxWriter {
     }
 
     /// A creation of which the server certainly has nothing while its item's deletion waits behind it: nothing is left to send.
-    private mutating func collapse(_ creation: OutboxEntry) throws(SQLiteFailure) {
+    private mutating func collapse(_ creation: OutboxEntry) throws {
         let open = try open(creation.itemID)
         guard open.contains(where: { $0.id == creation.id && $0.isUnsent }),
             let deletion = open.first(where: { $0.kind == .delete && $0.state == .queued })
@@ -235,7 +235,7 @@ extension OutboxWriter {
     }
 
     /// What waits behind a creation whose id on the server is not known.
-    private mutating func parkOrphans(of local: String) throws(SQLiteFailure) {
+    private mutating func parkOrphans(of local: String) throws {
         for entry in try open(local) where entry.state == .queued {
             try move(
                 entry.id, from: .queued, to: .parked,
@@ -245,7 +245,7 @@ extension OutboxWriter {
     }
 
     /// Turns the local id into the server's, for the item and everything that waits behind its creation.
-    private mutating func bind(_ entry: OutboxEntry, to serverID: String?) throws(SQLiteFailure) {
+    private mutating func bind(_ entry: OutboxEntry, to serverID: String?) throws {
         try release(entry.id)
         guard let serverID else {
             // The server has it and does not say which it is: the next pull brings it, under the server's id.
@@ -268,13 +268,13 @@ extension OutboxWriter {
     }
 
     /// Until a pull brings it, the item is shown as it was sent: with the edits that went along.
-    private func show(_ made: NewItem, as item: String) throws(SQLiteFailure) {
+    private func show(_ made: NewItem, as item: String) throws {
         try connection.cached("UPDATE local_item SET title = ?2, tags = ?3 WHERE id = ?1")
             .bind(item).bind(made.shownTitle).bind(Tags.json(made.tags)).run()
     }
 
     /// An item that a pull has brought already is as new as the answer to its creation, or newer.
-    private mutating func insert(_ item: TimelineItem) throws(SQLiteFailure) {
+    private mutating func insert(_ item: TimelineItem) throws {
         guard let statements else { return }
         deltas.live += try statements.insertItem.bind(item).run()
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item.id).run()
@@ -285,7 +285,7 @@ extension OutboxWriter {
     /// - Returns: The fields that it has now.
     private func applyEdit(
         _ item: String, _ payload: OutboxEntry.Payload, _ delivery: WriteOutcome.Delivery
-    ) throws(SQLiteFailure) -> ItemEdit {
+    ) throws -> ItemEdit {
         guard case .edit(let edit) = payload else { return ItemEdit() }
         let fields = edit.resolved(with: try shownTags(item)).overlaid(by: delivery.fields ?? ItemEdit())
         for table in ["item", "local_item"] {
@@ -304,7 +304,7 @@ extension OutboxWriter {
     }
 
     /// A URL that the server refused because the item was still to be deleted may go now.
-    private mutating func releaseCaptures() throws(SQLiteFailure) {
+    private mutating func releaseCaptures() throws {
         let now = now
         let refused = try connection.cached(
             """
@@ -315,7 +315,7 @@ extension OutboxWriter {
         try change(each: refused) { ($0.dueAt, $0.failures) = (now, 0) }
     }
 
-    private mutating func deleteMissing(_ item: String) throws(SQLiteFailure) {
+    private mutating func deleteMissing(_ item: String) throws {
         let buried = try connection.cached(
             """
             UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
@@ -331,7 +331,7 @@ extension OutboxWriter {
     }
 
     /// Shows the items that were held back because they could have been this creation.
-    func release(_ entry: Int64) throws(SQLiteFailure) {
+    func release(_ entry: Int64) throws {
         try connection.cached("DELETE FROM held_item WHERE entry_id = ?").bind(Int(entry)).run()
     }
 }

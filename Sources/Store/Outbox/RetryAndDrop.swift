@@ -60,7 +60,7 @@ extension Store {
         if let ids, let strange = try missing(ids) { throw Self.unknown(strange) }
         let open: [Int64]
         if let ids { open = ids } else { open = try openIDs() }
-        return try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        return try moveEntries(now: now) { writer in
             var outcome = RetryOutcome()
             for id in open {
                 let named = ids != nil
@@ -94,7 +94,7 @@ extension Store {
                 consequence: "Nothing was dropped.",
                 recoverySuggestion: "Look at it with `prsnlctl queue show \(entry.id)`.")
         }
-        let outcome = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        let outcome = try moveEntries(now: now) { writer in
             var outcome = DropOutcome()
             let chosen = Set(ids)
             for id in chosen.sorted() {
@@ -113,13 +113,13 @@ extension Store {
     }
 
     private func openIDs() throws(UserFacingError) -> [Int64] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare("SELECT id FROM outbox WHERE ended_at IS NULL ORDER BY id").all { $0.int64(0) }
         }
     }
 
     private func missing(_ ids: [Int64]) throws(UserFacingError) -> Int64? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             let row = try connection.cached("SELECT 1 FROM outbox WHERE id = ?")
             for id in ids where try !row.bind(Int(id)).hasRow() { return id }
             return nil
@@ -140,7 +140,7 @@ extension OutboxWriter {
     /// - Returns: Why the entry is left as it is. `nil` where it is tried again.
     fileprivate mutating func retry(
         _ id: Int64, isNamed: Bool, parked: Bool, dryRun: Bool
-    ) throws(SQLiteFailure) -> RetryOutcome.Reason? {
+    ) throws -> RetryOutcome.Reason? {
         let row = try connection.cached(
             """
             SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
@@ -192,7 +192,7 @@ extension OutboxWriter {
 
     mutating func unpark(
         _ id: Int64, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision?, isCreation: Bool
-    ) throws(SQLiteFailure) {
+    ) throws {
         try change(id, from: .parked) { [now] standing in
             (standing.state, standing.manual, standing.failures, standing.theirs) = (state, manual, 0, nil)
             standing.setError(nil, nil)
@@ -203,7 +203,7 @@ extension OutboxWriter {
     }
 
     /// What is queued behind a creation, in its order.
-    fileprivate func dependents(of id: Int64) throws(SQLiteFailure) -> [Int64] {
+    fileprivate func dependents(of id: Int64) throws -> [Int64] {
         try connection.prepare(
             """
             SELECT later.id FROM outbox AS made JOIN outbox AS later
@@ -214,14 +214,14 @@ extension OutboxWriter {
     }
 
     /// Whether its creation was dropped, so that no server will ever have it.
-    private func isGivenUp(_ item: String) throws(SQLiteFailure) -> Bool {
+    private func isGivenUp(_ item: String) throws -> Bool {
         try connection.cached(
             "SELECT 1 FROM outbox WHERE item_id = ?1 AND local_id = ?1 AND kind != 'delete' AND state = 'dropped'"
         ).bind(item).hasRow()
     }
 
     /// - Returns: What waits again.
-    fileprivate mutating func drop(_ id: Int64) throws(SQLiteFailure) -> [Int64] {
+    fileprivate mutating func drop(_ id: Int64) throws -> [Int64] {
         let row = try connection.cached("SELECT state, item_id, kind FROM outbox WHERE id = ?")
             .bind(Int(id))
         guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),

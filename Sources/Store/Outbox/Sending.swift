@@ -9,7 +9,7 @@ extension Store {
     package func beginSending(
         _ task: OutboxTask, evidence: SendEvidence?, now: Timestamp
     ) throws(UserFacingError) -> Bool {
-        let isBegun = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        let isBegun = try moveEntries(now: now) { writer in
             defer { CrashPoint.beforeSending.reach() }
             return try writer.beginSending(task, evidence: evidence)
         }
@@ -35,7 +35,7 @@ extension Store {
                 due.entry.state == .queued, unprepared.contains(due.entry.kind)
             else { return [] }
         }
-        let (next, delivered) = try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        let (next, delivered) = try moveEntries(now: now) { writer in
             var delivered: [DeliveredWrite?] = []
             for record in records { delivered.append(try writer.record(record)) }
             let next = try Self.begin(&writer, kinds, unprepared: unprepared, excluding: excluded, most: most)
@@ -51,7 +51,7 @@ extension Store {
     private static func begin(
         _ writer: inout OutboxWriter, _ kinds: Set<OutboxEntry.Kind>, unprepared: Set<OutboxEntry.Kind>,
         excluding excluded: Set<Int64>, most: Int
-    ) throws(SQLiteFailure) -> [OutboxTask] {
+    ) throws -> [OutboxTask] {
         var begun: [OutboxTask] = []
         while !unprepared.isEmpty, begun.count < most,
             let due = try due(writer.connection, sending: kinds, excluding: excluded, now: writer.now),
@@ -66,13 +66,13 @@ extension Store {
 
     /// Makes `unknown` of what is `sending`. Call it only while nothing is being sent.
     package func markSendingUnknown() throws(UserFacingError) {
-        try writeOutbox { connection throws(SQLiteFailure) in try Self.markSendingUnknown(connection) }
+        try writeOutbox { connection in try Self.markSendingUnknown(connection) }
     }
 
     /// Under the lock no other process sends: what is still `sending` may have been applied before its process ended.
-    static func markInterruptedSendsUnknown(_ connection: Connection) throws(SQLiteFailure) {
+    static func markInterruptedSendsUnknown(_ connection: Connection) throws {
         try connection.synchronize(durably: true)
-        try connection.transaction { () throws(SQLiteFailure) in try markSendingUnknown(connection) }
+        try connection.transaction { try markSendingUnknown(connection) }
     }
 
     static let interruptedSends = """
@@ -82,7 +82,7 @@ extension Store {
         WHERE state = 'sending'
         """
 
-    static func markSendingUnknown(_ connection: Connection) throws(SQLiteFailure) {
+    static func markSendingUnknown(_ connection: Connection) throws {
         let doubted = try connection.prepare(interruptedSends).run()
         guard doubted > 0 else { return }
         try connection.prepare("UPDATE copy SET unknown = unknown + ?").bind(doubted).run()
@@ -91,7 +91,7 @@ extension Store {
 
 extension OutboxWriter {
     /// - Returns: False where one of the entries is not queued any more. Nothing was written then.
-    mutating func beginSending(_ task: OutboxTask, evidence: SendEvidence?) throws(SQLiteFailure) -> Bool {
+    mutating func beginSending(_ task: OutboxTask, evidence: SendEvidence?) throws -> Bool {
         for id in task.covered
         where try !connection.cached("SELECT 1 FROM outbox WHERE id = ? AND state = 'queued'")
             .bind(Int(id)).hasRow()
@@ -127,7 +127,7 @@ extension Store {
     package func dueEntry(
         now: Timestamp, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = []
     ) throws(UserFacingError) -> OutboxTask? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try Self.due(connection, sending: kinds, excluding: excluded, now: now)
         }
     }
@@ -135,7 +135,7 @@ extension Store {
     static func due(
         _ connection: Connection, sending kinds: Set<OutboxEntry.Kind>, excluding excluded: Set<Int64> = [],
         now: Timestamp
-    ) throws(SQLiteFailure) -> OutboxTask? {
+    ) throws -> OutboxTask? {
         let hasUnknown = try connection.cached("SELECT 1 FROM copy WHERE unknown > 0").hasRow()
         let ids = "[\(excluded.map(String.init).joined(separator: ","))]"
         if hasUnknown, let look = try due(connection, .unknown, Set(OutboxEntry.Kind.allCases), ids, now: now) {
@@ -146,7 +146,7 @@ extension Store {
 
     /// When the next entry becomes due after `now`. `nil` where none waits for a time to come.
     package func nextDue(after now: Timestamp) throws(UserFacingError) -> Timestamp? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             var first: Timestamp?
             for kind in OutboxEntry.Kind.allCases {
                 for state in [OutboxEntry.State.queued, .unknown] {
@@ -166,7 +166,7 @@ extension Store {
     static func due(
         _ connection: Connection, _ state: OutboxEntry.State, _ kinds: Set<OutboxEntry.Kind>, _ excluded: String,
         now: Timestamp
-    ) throws(SQLiteFailure) -> OutboxTask? {
+    ) throws -> OutboxTask? {
         var best: OutboxTask?
         for kind in kinds {
             let id = try connection.cached(
@@ -202,7 +202,7 @@ extension Store {
         let patience = now.advanced(by: OutboxWriter.settlingPatience)
         let isAhead = "SELECT 1 FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition)) LIMIT 1"
         guard try hasRow(isAhead, limit, now, patience) else { return }
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer in
             let ahead = try writer.connection.prepare(
                 "SELECT id FROM outbox WHERE next_attempt_at IS NOT NULL AND (\(condition))"
             ).bind(limit).bind(now).bind(patience)
@@ -211,7 +211,7 @@ extension Store {
     }
 
     private func bringBackTries(now: Timestamp) throws(UserFacingError) {
-        let tried = try read { connection throws(SQLiteFailure) in
+        let tried = try read { connection in
             try connection.prepare(
                 """
                 SELECT id, last_attempt_at, next_attempt_at FROM outbox
@@ -223,7 +223,7 @@ extension Store {
             }
         }
         guard !tried.isEmpty else { return }
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer in
             for entry in tried {
                 try writer.change(entry.id) { ($0.lastAttemptAt, $0.dueAt) = (now, now.advanced(by: entry.wait)) }
             }
@@ -234,11 +234,11 @@ extension Store {
     /// clock that may be wrong. Then it waits a little longer.
     package func awaitsOn(_ entry: OutboxEntry, now: Timestamp) throws(UserFacingError) -> Bool {
         guard entry.awaitsItem, entry.reachableAge < OutboxWriter.settlingPatience else { return false }
-        let isUnsettled = try read { connection throws(SQLiteFailure) in
+        let isUnsettled = try read { connection in
             try writer(connection, now: now).isUnsettled(entry.itemID)
         }
         guard isUnsettled else { return false }
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer in
             try writer.change(entry.id) { if $0.state == .queued { $0.dueAt = now.advanced(by: .seconds(300)) } }
         }
         return true
@@ -253,7 +253,7 @@ extension Store {
             """
         let before = now.advanced(by: .seconds(-60))
         guard try hasRow("SELECT 1 FROM outbox WHERE \(condition) LIMIT 1", now, before) else { return }
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer in
             let failed = try writer.connection.prepare("SELECT id FROM outbox WHERE \(condition)").bind(now).bind(
                 before)
             try writer.change(each: failed) { $0.dueAt = now }
@@ -264,8 +264,8 @@ extension Store {
     /// Times that were written since the step are by the new clock already.
     package func shiftDueTimes(by step: Duration, now: Timestamp) throws(UserFacingError) {
         let before = now.advanced(by: .zero - step)
-        let (waiting, undecided) = try read { connection throws(SQLiteFailure) in
-            func times(_ rows: Statement) throws(SQLiteFailure) -> [(id: Int64, at: Timestamp)] {
+        let (waiting, undecided) = try read { connection in
+            func times(_ rows: Statement) throws -> [(id: Int64, at: Timestamp)] {
                 try rows.all { row in row.timestamp(1).map { (row.int64(0), $0) } }
             }
             let waiting = try connection.prepare(
@@ -280,7 +280,7 @@ extension Store {
             return (try times(waiting), try times(undecided))
         }
         guard !waiting.isEmpty || !undecided.isEmpty else { return }
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in
+        try moveEntries(now: now) { writer in
             for entry in undecided { try writer.change(entry.id) { $0.undecidedHere = entry.at.advanced(by: step) } }
             for entry in waiting { try writer.change(entry.id) { $0.dueAt = entry.at.advanced(by: step) } }
         }

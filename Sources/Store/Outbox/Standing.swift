@@ -51,7 +51,7 @@ struct Standing: Sendable, Equatable {
         theirs, undecided_since, undecided_here, is_withdrawn, reason
         """
 
-    private func write(_ id: Int64, _ connection: Connection) throws(SQLiteFailure) {
+    private func write(_ id: Int64, _ connection: Connection) throws {
         try connection.cached(
             """
             UPDATE outbox SET (\(Self.columns))
@@ -67,8 +67,8 @@ struct Standing: Sendable, Equatable {
 
     /// - Returns: What it was, and what it is; `nil` where there is no such entry.
     fileprivate static func change(
-        _ id: Int64, _ connection: Connection, now: Timestamp, _ body: (inout Standing) throws(SQLiteFailure) -> Void
-    ) throws(SQLiteFailure) -> (before: Standing, after: Standing)? {
+        _ id: Int64, _ connection: Connection, now: Timestamp, _ body: (inout Standing) throws -> Void
+    ) throws -> (before: Standing, after: Standing)? {
         let found =
             try connection.cached("SELECT \(columns) FROM outbox WHERE id = ?").bind(Int(id))
             .first { Standing($0) } ?? nil
@@ -104,8 +104,8 @@ extension OutboxWriter {
     /// - Parameter from: what it has to be. One that is something else is a defect, and rolls back.
     mutating func change(
         _ id: Int64, from: OutboxEntry.State? = nil, _ body: (inout Standing) -> Void
-    ) throws(SQLiteFailure) {
-        let changed = try Standing.change(id, connection, now: now) { (standing) throws(SQLiteFailure) in
+    ) throws {
+        let changed = try Standing.change(id, connection, now: now) { standing in
             guard from == nil || standing.state == from else { throw stale("#\(id) is not \(from?.rawValue ?? "")") }
             body(&standing)
         }
@@ -118,7 +118,7 @@ extension OutboxWriter {
     /// Changes all entries that a query names.
     ///
     /// - Parameter ids: `SELECT id FROM outbox …`, bound.
-    mutating func change(each ids: Statement, _ body: (inout Standing) -> Void) throws(SQLiteFailure) {
+    mutating func change(each ids: Statement, _ body: (inout Standing) -> Void) throws {
         for id in try ids.all({ $0.int64(0) }) { try change(id, body) }
     }
 
@@ -126,7 +126,7 @@ extension OutboxWriter {
     mutating func move(
         _ id: Int64, from: OutboxEntry.State, to state: OutboxEntry.State, supersededBy: Int64? = nil,
         reason: OutboxEntry.Reason? = nil, remark: String? = nil
-    ) throws(SQLiteFailure) {
+    ) throws {
         try change(id, from: from) { standing in
             (standing.supersededFrom, standing.state) = (standing.state, state)
             (standing.supersededBy, standing.reason) = (supersededBy, reason)

@@ -27,12 +27,12 @@ extension Store {
     ///
     /// A command's writes are those with its key, or those of one transaction, by its time. What was given up, or taken back before, is passed over.
     package func undo(now: Timestamp) throws(UserFacingError) -> UndoOutcome {
-        try moveEntries(now: now) { writer throws(SQLiteFailure) in try writer.undo() }
+        try moveEntries(now: now) { writer in try writer.undo() }
     }
 }
 
 extension OutboxWriter {
-    fileprivate mutating func undo() throws(SQLiteFailure) -> UndoOutcome {
+    fileprivate mutating func undo() throws -> UndoOutcome {
         // What a later entry has taken the place of goes with that one, also where that was given up.
         let ids = try connection.prepare(
             """
@@ -88,13 +88,13 @@ extension OutboxWriter {
         return outcome
     }
 
-    private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws(SQLiteFailure) {
+    private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws {
         try takeBack(entry.id)
         if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
         for id in old { try revive(id, item: entry.itemID) }
     }
 
-    mutating func takeBack(_ id: Int64) throws(SQLiteFailure) {
+    mutating func takeBack(_ id: Int64) throws {
         try change(id) {
             ($0.state, $0.supersededBy, $0.reason, $0.remark) = (.dropped, nil, .takenBack, "taken back")
         }
@@ -103,7 +103,7 @@ extension OutboxWriter {
     /// What a deletion has made superfluous is asked for again.
     ///
     /// - Parameter item: its item, which may have got another id since.
-    mutating func revive(_ id: Int64, item: String) throws(SQLiteFailure) {
+    mutating func revive(_ id: Int64, item: String) throws {
         let found = try connection.cached(
             "SELECT kind, payload, accepted_at FROM outbox WHERE id = ? AND state = 'superseded'"
         ).bind(Int(id)).first { row in

@@ -24,7 +24,7 @@ final class Connection {
     private var isDurable: Bool?
     private var cacheSize: Int?
 
-    init(path: String, mode: Mode) throws(SQLiteFailure) {
+    init(path: String, mode: Mode) throws {
         var opened: OpaquePointer?
         let flags =
             SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -58,7 +58,7 @@ final class Connection {
     /// - Parameters:
     ///   - limit: For all that is read from now on, up to `removeDeadline`.
     ///   - fileSize: What the file takes on the disk. More than twice as much is not in it, however it says so.
-    func bound(to limit: Duration, fileSize: Int) throws(SQLiteFailure) {
+    func bound(to limit: Duration, fileSize: Int) throws {
         mostTaken = max(Self.mostOfSmallFile, 2 * fileSize)
         extendDeadline(to: limit)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
@@ -79,7 +79,7 @@ final class Connection {
     ///   the same value for the same arguments.
     func register(
         _ name: String, count: Int32, _ owner: AnyObject? = nil, _ function: Function
-    ) throws(SQLiteFailure) {
+    ) throws {
         let flags = SQLITE_UTF8 | SQLITE_INNOCUOUS | (owner == nil ? SQLITE_DETERMINISTIC : 0)
         let code = sqlite3_create_function_v2(
             handle, name, count, flags, owner.map { Unmanaged.passRetained($0).toOpaque() }, function, nil, nil,
@@ -98,7 +98,7 @@ final class Connection {
     }
 
     /// `folded(A)`: a text as the full-text index has it. `host(A)`: that of an address.
-    func registerSearch() throws(SQLiteFailure) {
+    func registerSearch() throws {
         try register("host", count: 1) { context, _, values in
             let host = Connection.bytes(values?.pointee).flatMap {
                 URLCheck.host(of: String(decoding: $0, as: UTF8.self))
@@ -114,7 +114,7 @@ final class Connection {
     }
 
     /// `text_mark(A, B)`: the size and hash of two texts, as JSON; NULL where both are NULL or empty.
-    func registerTextMark() throws(SQLiteFailure) {
+    func registerTextMark() throws {
         try register("text_mark", count: 2) { context, count, values in
             var size = 0
             var hash = Fingerprint()
@@ -129,7 +129,7 @@ final class Connection {
     }
 
     /// For statements from now on that name it.
-    func registerTokenizer() throws(SQLiteFailure) {
+    func registerTokenizer() throws {
         let code = FoldingTokenizer.register(handle)
         if code != SQLITE_OK { throw failure(code, "register a tokenizer") }
     }
@@ -171,13 +171,13 @@ final class Connection {
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &on)
     }
 
-    func execute(_ sql: String) throws(SQLiteFailure) {
+    func execute(_ sql: String) throws {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         if code != SQLITE_OK { throw failure(code, sql) }
     }
 
     /// - Parameter roomForTexts: Bytes that the statement keeps for the texts that are bound to it.
-    func prepare(roomForTexts: Int = 0, _ sql: String) throws(SQLiteFailure) -> Statement {
+    func prepare(roomForTexts: Int = 0, _ sql: String) throws -> Statement {
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw failure(code, sql) }
@@ -185,7 +185,7 @@ final class Connection {
     }
 
     /// A statement that is prepared once and then used again: for SQL that runs once per write, and whose text is fixed.
-    func cached(_ sql: String) throws(SQLiteFailure) -> Statement {
+    func cached(_ sql: String) throws -> Statement {
         let key = SQLText(text: sql)
         if let statement = prepared[key] { return statement.reset() }
         let statement = try prepare(sql)
@@ -200,7 +200,7 @@ final class Connection {
 
     /// Whether each commit is followed by an fsync (FULL), or each checkpoint only (NORMAL: https://sqlite.org/wal.html).
     /// SQLite carries the PRAGMA out while it compiles it, so that it cannot be prepared once: it is given on a change only.
-    func synchronize(durably: Bool) throws(SQLiteFailure) {
+    func synchronize(durably: Bool) throws {
         guard isDurable != durably else { return }
         try execute("PRAGMA synchronous = \(durably ? "FULL" : "NORMAL")")
         isDurable = durably
@@ -208,7 +208,7 @@ final class Connection {
 
     /// Runs `body` without filling pages that become free with zeros, which many distributions have as the default, and which
     /// writes each of these pages (https://sqlite.org/pragma.html#pragma_secure_delete).
-    func withoutErasing<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
+    func withoutErasing<Result>(_ body: () throws -> Result) throws -> Result {
         guard try integer("PRAGMA secure_delete") == 1 else { return try body() }
         try execute("PRAGMA secure_delete = FAST")
         defer { sqlite3_exec(handle, "PRAGMA secure_delete = ON", nil, nil, nil) }
@@ -244,7 +244,7 @@ final class Connection {
 
     /// Removes a full text index that SQLite cannot open, with the tables that it is kept in
     /// (https://sqlite.org/pragma.html#pragma_writable_schema).
-    func forgetVirtualTable(_ name: String) throws(SQLiteFailure) {
+    func forgetVirtualTable(_ name: String) throws {
         try execute("PRAGMA writable_schema = ON")
         defer { sqlite3_exec(handle, "PRAGMA writable_schema = RESET", nil, nil, nil) }
         try prepare("DELETE FROM sqlite_schema WHERE name = ? AND type = 'table'").bind(name).run()
@@ -254,16 +254,16 @@ final class Connection {
         }
     }
 
-    func double(_ sql: String) throws(SQLiteFailure) -> Double {
+    func double(_ sql: String) throws -> Double {
         try prepare(sql).first { $0.double(0) } ?? 0
     }
 
     /// The first column of the first row, as an integer. 0 where there is no row.
-    func integer(_ sql: String) throws(SQLiteFailure) -> Int64 {
+    func integer(_ sql: String) throws -> Int64 {
         try prepare(sql).first { Int64($0.int(0)) } ?? 0
     }
 
-    func text(_ sql: String) throws(SQLiteFailure) -> String? {
+    func text(_ sql: String) throws -> String? {
         try prepare(sql).first { $0.text(0) }
     }
 
@@ -276,7 +276,7 @@ final class Connection {
     ///
     /// BEGIN IMMEDIATE, because a transaction that begins by reading cannot wait for a lock when it comes to write
     /// (https://sqlite.org/lang_transaction.html).
-    func transaction<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
+    func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try cached("BEGIN IMMEDIATE").run()
         do {
             let result = try body()
@@ -286,10 +286,9 @@ final class Connection {
             // Some failures (a full disk, for one) have already rolled back by themselves. Then there is nothing open.
             if sqlite3_get_autocommit(handle) == 0 {
                 let code = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
-                if code != SQLITE_OK {
-                    throw SQLiteFailure(
-                        code: error.code, message: "\(error.message); and rolling back failed (\(code))",
-                        operation: error.operation)
+                if code != SQLITE_OK, var failure = error as? SQLiteFailure {
+                    failure.message += "; and rolling back failed (\(code))"
+                    throw failure
                 }
             }
             throw error
@@ -297,7 +296,7 @@ final class Connection {
     }
 
     /// Runs reads in one transaction, so that they are of one moment.
-    func reading<Result>(_ body: () throws(SQLiteFailure) -> Result) throws(SQLiteFailure) -> Result {
+    func reading<Result>(_ body: () throws -> Result) throws -> Result {
         try execute("BEGIN")
         defer { try? execute("COMMIT") }  // ends a read; there is nothing that it could lose
         return try body()
@@ -315,10 +314,10 @@ final class Connection {
     /// open (https://sqlite.org/wal.html#avoiding_excessively_large_wal_files, "exclusive").
     ///
     /// - Throws: SQLITE_BUSY where another connection has it open. Nothing has changed then.
-    func leaveWriteAheadLog() throws(SQLiteFailure) {
+    func leaveWriteAheadLog() throws {
         var keeps: Int32 = 0
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
-        do throws(SQLiteFailure) {
+        do {
             guard try text("PRAGMA journal_mode = DELETE") == "delete" else {
                 throw failure(SQLITE_BUSY, "PRAGMA journal_mode")
             }
@@ -404,6 +403,17 @@ struct SQLiteFailure: Error {
             return error(.diskError, "Reading or writing the database \(path) failed: \(message).")
         default:
             return error(.storeBug, "The database \(path) refused a statement: \(message).")
+        }
+    }
+}
+
+extension Error {
+    /// What is told of anything that was thrown while the database was used.
+    func userFacing(path: String, isWriter: Bool = true) -> UserFacingError {
+        switch self {
+        case let error as UserFacingError: error
+        case let failure as SQLiteFailure: failure.userFacing(path: path, isWriter: isWriter)
+        default: UserFacingError(.storeBug, "Using the database \(path) failed.", cause: "\(self)")
         }
     }
 }

@@ -4,22 +4,22 @@ import PRSNLCore
 extension Store {
     /// The first column of the first row. 0 where there is no row.
     func integer(_ sql: String, _ times: Timestamp...) throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(sql).bind(times).first { $0.int(0) } ?? 0
         }
     }
 
     func text(_ sql: String) throws(UserFacingError) -> String? {
-        try read { connection throws(SQLiteFailure) in try connection.text(sql) }
+        try read { connection in try connection.text(sql) }
     }
 
     /// Also asked before a write, so that none is begun that would change nothing.
     func hasRow(_ sql: String, _ times: Timestamp...) throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in try connection.prepare(sql).bind(times).hasRow() }
+        try read { connection in try connection.prepare(sql).bind(times).hasRow() }
     }
 
     func run(_ sql: String, _ times: Timestamp...) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in try connection.prepare(sql).bind(times).run() }
+        try write { connection in try connection.prepare(sql).bind(times).run() }
     }
 }
 

@@ -7,7 +7,7 @@ final class ReadBudget {
     var left = Int.max
 
     /// Notes that a row was read, after what was taken out of the one before it.
-    func take(_ bytes: Int, _ sql: String) throws(SQLiteFailure) {
+    func take(_ bytes: Int, _ sql: String) throws {
         left -= bytes
         guard left < 0 else { return }
         throw SQLiteFailure(code: SQLITE_TOOBIG, message: "more is read than the file holds", operation: sql)
@@ -76,19 +76,19 @@ final class Statement {
 
     /// Binds a text without a copy of it: it is there until `body` ends, and the statement must be reset by then.
     func borrowing<Result>(
-        _ value: String?, _ body: (Statement) throws(SQLiteFailure) -> Result
-    ) throws(SQLiteFailure) -> Result {
+        _ value: String?, _ body: (Statement) throws -> Result
+    ) throws -> Result {
         guard var value, !value.isEmpty else { return try body(bind(value)) }
         let parameter = nextParameter
         nextParameter += 1
-        var result: Swift.Result<Result, SQLiteFailure>?
+        var result: Swift.Result<Result, any Error>?
         value.withUTF8 { utf8 in
             utf8.withMemoryRebound(to: CChar.self) { bytes in
                 // Without a destructor it is SQLITE_STATIC (https://sqlite.org/c3ref/c_static.html).
                 _ = sqlite3_bind_text64(
                     handle, parameter, bytes.baseAddress, UInt64(bytes.count), nil, UInt8(SQLITE_UTF8))
             }
-            do throws(SQLiteFailure) { result = .success(try body(self)) } catch { result = .failure(error) }
+            do { result = .success(try body(self)) } catch { result = .failure(error) }
         }
         sqlite3_bind_null(handle, parameter)
         guard let result else { preconditionFailure("withUTF8 did not call its body") }
@@ -144,7 +144,7 @@ final class Statement {
     private static let (rowCost, textCost) = (64, 32)
 
     /// Goes to the next row. False at the end.
-    func step() throws(SQLiteFailure) -> Bool {
+    func step() throws -> Bool {
         let code = sqlite3_step(handle)
         switch code {
         case SQLITE_ROW:
@@ -158,28 +158,28 @@ final class Statement {
     /// Gives each row to `body`, for as long as `goesOn` says so. The statement is reset afterwards, also where that throws:
     /// else the read transaction would stay open, and the write-ahead log grow.
     func rows(
-        while goesOn: @autoclosure () -> Bool = true, _ body: (Statement) throws(SQLiteFailure) -> Void
-    ) throws(SQLiteFailure) {
+        while goesOn: @autoclosure () -> Bool = true, _ body: (Statement) throws -> Void
+    ) throws {
         defer { reset() }
         while goesOn(), try step() { try body(self) }
     }
 
     /// What `make` makes of the rows, without those of which it makes nothing.
-    func all<Value>(_ make: (Statement) throws(SQLiteFailure) -> Value?) throws(SQLiteFailure) -> [Value] {
+    func all<Value>(_ make: (Statement) throws -> Value?) throws -> [Value] {
         var values: [Value] = []
-        try rows { row throws(SQLiteFailure) in
+        try rows { row in
             if let value = try make(row) { values.append(value) }
         }
         return values
     }
 
     /// What `make` makes of the first row. `nil` where there is none.
-    func first<Value>(_ make: (Statement) throws(SQLiteFailure) -> Value?) throws(SQLiteFailure) -> Value? {
+    func first<Value>(_ make: (Statement) throws -> Value?) throws -> Value? {
         defer { reset() }
         return try step() ? make(self) : nil
     }
 
-    func hasRow() throws(SQLiteFailure) -> Bool {
+    func hasRow() throws -> Bool {
         defer { reset() }
         return try step()
     }
@@ -187,7 +187,7 @@ final class Statement {
     /// Runs a statement without rows and returns how many rows it changed itself, without those of triggers
     /// (https://sqlite.org/c3ref/changes.html). Only of INSERT, UPDATE and DELETE.
     @discardableResult
-    func run() throws(SQLiteFailure) -> Int {
+    func run() throws -> Int {
         defer { reset() }
         while try step() {}
         return connection.changes

@@ -11,7 +11,7 @@ struct FormerSchema {
     private var tables: [String] = []
 
     /// - Returns: `nil` for a file of the present schema.
-    init?(of connection: Connection) throws(SQLiteFailure) {
+    init?(of connection: Connection) throws {
         version = Int(try connection.integer("PRAGMA user_version"))
         guard version < Schema.current.version else { return nil }
         let old = try Self.tables(at: version)
@@ -35,7 +35,7 @@ struct FormerSchema {
         for view in Views.all { try makeView(view.name, view.query, connection) }
     }
 
-    private mutating func makeView(_ name: String, _ query: String, _ connection: Connection) throws(SQLiteFailure) {
+    private mutating func makeView(_ name: String, _ query: String, _ connection: Connection) throws {
         views.append(name)
         try connection.execute("CREATE TEMP VIEW \(name) AS \(query)")
     }
@@ -46,7 +46,7 @@ struct FormerSchema {
     }
 
     /// The daemon has taken the steps meanwhile.
-    func remove(from connection: Connection) throws(SQLiteFailure) {
+    func remove(from connection: Connection) throws {
         for name in views { try connection.execute("DROP VIEW temp.\(name)") }
         for name in tables { try connection.execute("DROP TABLE temp.\(name)") }
     }
@@ -54,7 +54,7 @@ struct FormerSchema {
     private typealias Table = (sql: String, columns: [(name: String, absent: String)])
 
     /// The tables that the steps make, but for the full-text index, which no reader asks of such a file.
-    private static func tables(at version: Int) throws(SQLiteFailure) -> [String: Table] {
+    private static func tables(at version: Int) throws -> [String: Table] {
         let memory = try Schema.current.empty(at: version)
         var tables: [String: Table] = [:]
         try memory.prepare(

@@ -31,10 +31,10 @@ struct Schema: Sendable {
 
     /// Takes the steps that the file lacks, and makes its views as they are now, in one transaction with the `user_version`:
     /// a kill leaves the file as it was.
-    func apply(to connection: Connection) throws(SQLiteFailure) {
+    func apply(to connection: Connection) throws {
         let found = Int(try connection.integer("PRAGMA user_version"))
         guard found < version else { return }
-        try connection.transaction { () throws(SQLiteFailure) in
+        try connection.transaction {
             // Before the tables change: ALTER TABLE looks at the views.
             for view in Views.all { try connection.execute("DROP VIEW IF EXISTS \(view.name)") }
             try takeSteps(found..<version, connection)
@@ -45,14 +45,14 @@ struct Schema: Sendable {
         }
     }
 
-    private func takeSteps(_ numbers: Range<Int>, _ connection: Connection) throws(SQLiteFailure) {
+    private func takeSteps(_ numbers: Range<Int>, _ connection: Connection) throws {
         // For `ItemColumn.step`.
         try connection.registerTextMark()
         for step in steps[numbers] { try connection.execute(step) }
     }
 
     /// An empty database in memory as it was at a version, without its views, which were others then.
-    func empty(at version: Int) throws(SQLiteFailure) -> Connection {
+    func empty(at version: Int) throws -> Connection {
         let memory = try Connection(path: ":memory:", mode: .readWrite)
         try takeSteps(0..<version, memory)
         return memory

@@ -22,7 +22,7 @@ enum SearchTables {
     static let folding = ["ALTER TABLE search_state ADD COLUMN folding TEXT;"]
 
     /// Makes everything of the index again but for `search_index` itself, which is gone: so no damage of any part of it stays.
-    static func recreate(_ connection: Connection) throws(SQLiteFailure) {
+    static func recreate(_ connection: Connection) throws {
         for name in try triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
         for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
             try connection.execute("DROP TABLE IF EXISTS \(table)")
@@ -31,7 +31,7 @@ enum SearchTables {
         try noteFolding(connection)
     }
 
-    static func noteFolding(_ connection: Connection) throws(SQLiteFailure) {
+    static func noteFolding(_ connection: Connection) throws {
         try connection.execute("UPDATE search_state SET folding = '\(Folding.version)'")
     }
 
@@ -40,7 +40,7 @@ enum SearchTables {
     private static let noRow = "-100000000000000 - docid"
 
     /// The names of those that a file has.
-    static func triggers(_ connection: Connection) throws(SQLiteFailure) -> [String] {
+    static func triggers(_ connection: Connection) throws -> [String] {
         try connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'search_[a-z_]*'")
             .all { $0.text(0) }
     }

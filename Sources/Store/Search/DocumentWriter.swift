@@ -40,7 +40,7 @@ final class DocumentWriter {
         INSERT INTO search_due SELECT -entry_id FROM local_item;
         """
 
-    init(_ connection: Connection, fatal: Int?, pieceSize: Int) throws(SQLiteFailure) {
+    init(_ connection: Connection, fatal: Int?, pieceSize: Int) throws {
         self.connection = connection
         self.pieceSize = pieceSize
         self.fatal = fatal
@@ -54,7 +54,7 @@ final class DocumentWriter {
     /// - Parameters:
     ///   - limit: So many at the most.
     ///   - isEnough: Asked after each.
-    func index(atMost limit: Int, isEnough: () -> Bool) throws(SQLiteFailure) {
+    func index(atMost limit: Int, isEnough: () -> Bool) throws {
         let changed = try rows("SELECT row FROM search_due ORDER BY row LIMIT ?1", limit)
         var done = 0
         for row in changed {
@@ -77,16 +77,16 @@ final class DocumentWriter {
         }
     }
 
-    private func rows(_ sql: String, _ limit: Int, after row: Int? = nil) throws(SQLiteFailure) -> [Int] {
+    private func rows(_ sql: String, _ limit: Int, after row: Int? = nil) throws -> [Int] {
         let rows = try connection.cached(sql).bind(limit)
         if let row { rows.bind(row) }
         return try rows.all { $0.int(0) }
     }
 
-    private func index(_ number: Int) throws(SQLiteFailure) {
+    private func index(_ number: Int) throws {
         try remove(number)
         pieceSize = SearchableRow.longestPiece
-        _ = try SearchableRow.read(row.bind(number)) { item throws(SQLiteFailure) in
+        _ = try SearchableRow.read(row.bind(number)) { item in
             if number != fatal { CrashPoint.whileIndexing.reach() }
             let piece = number == fatal ? item.beginnings : item.piece(from: 0, atMost: pieceSize)
             try connection.cached(
@@ -110,13 +110,13 @@ final class DocumentWriter {
     /// The next pieces of a text that was begun.
     ///
     /// - Returns: False where there is none.
-    private func goOn(_ isEnough: () -> Bool) throws(SQLiteFailure) -> Bool {
+    private func goOn(_ isEnough: () -> Bool) throws -> Bool {
         let unfinished = try connection.cached(
             "SELECT docid, row, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1"
         ).first { ($0.int64(0), $0.int(1), $0.int(2)) }
         guard case (let document, let number, let position)? = unfinished else { return false }
         // An item that is not shown any more is due as well.
-        let next = try SearchableRow.read(row.bind(number)) { item throws(SQLiteFailure) -> Int? in
+        let next = try SearchableRow.read(row.bind(number)) { item -> Int? in
             if number == fatal { return nil }
             var position = position
             while true {
@@ -136,19 +136,19 @@ final class DocumentWriter {
     }
 
     /// A number of `search_document` that no other document gets (https://sqlite.org/autoinc.html).
-    private func takeNumber() throws(SQLiteFailure) -> Int64 {
+    private func takeNumber() throws -> Int64 {
         try connection.integer(
             "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'search_document' RETURNING seq")
     }
 
-    private func note(_ piece: Int64, of document: Int64) throws(SQLiteFailure) {
+    private func note(_ piece: Int64, of document: Int64) throws {
         hasLongText = true
         parts += 1
         try connection.cached("INSERT INTO search_piece (docid, document) VALUES (?, ?)").bind(Int(piece))
             .bind(Int(document)).run()
     }
 
-    private func insert(_ piece: DocumentPiece, _ docid: Int64) throws(SQLiteFailure) {
+    private func insert(_ piece: DocumentPiece, _ docid: Int64) throws {
         let words = try connection.cached(
             """
             INSERT INTO search_index (rowid, title, summary, content, transcription, tags, url)
@@ -164,8 +164,8 @@ final class DocumentWriter {
         }
     }
 
-    private func remove(_ number: Int) throws(SQLiteFailure) {
-        try document.bind(number).rows { row throws(SQLiteFailure) in
+    private func remove(_ number: Int) throws {
+        try document.bind(number).rows { row in
             let docid = row.int(0)
             staleSize += row.int(2)
             if let tags = row.text(1) {
@@ -182,7 +182,7 @@ final class DocumentWriter {
     }
 
     /// Writes down how far it has come.
-    func finish(now: Timestamp) throws(SQLiteFailure) {
+    func finish(now: Timestamp) throws {
         try connection.cached(
             """
             UPDATE search_state SET through = ?, size = size + ?, stale_size = stale_size + ?, attempt = NULL, attempts = 0,
@@ -231,9 +231,9 @@ struct SearchableRow {
 
     /// - Returns: `nil` where `timeline` does not show the item.
     static func read<Result>(
-        _ statement: Statement, _ body: (SearchableRow) throws(SQLiteFailure) -> Result
-    ) throws(SQLiteFailure) -> Result? {
-        try statement.first { row throws(SQLiteFailure) in
+        _ statement: Statement, _ body: (SearchableRow) throws -> Result
+    ) throws -> Result? {
+        try statement.first { row in
             guard let createdAt = row.text(0) else { return nil }
             return try body(SearchableRow(row, createdAt))
         }

@@ -25,7 +25,7 @@ struct ItemFinder {
     func list(unindexed: Int = 0) -> ItemList { ItemList(items: items, hasMore: hasMore, unindexed: unindexed) }
 
     /// By how well they fit. An item comes where its best piece does.
-    mutating func addRanked(_ match: String, _ isWanted: (Int) -> Bool) throws(SQLiteFailure) {
+    mutating func addRanked(_ match: String, _ isWanted: (Int) -> Bool) throws {
         let condition = filter.condition()
         let rows = try connection.prepare(
             """
@@ -43,8 +43,8 @@ struct ItemFinder {
     }
 
     /// By time, those of which the document is wanted.
-    mutating func addNewest(_ isWanted: (Int) throws(SQLiteFailure) -> Bool) throws(SQLiteFailure) {
-        try newest(withDocument: true).rows(while: !hasMore) { row throws(SQLiteFailure) in
+    mutating func addNewest(_ isWanted: (Int) throws -> Bool) throws {
+        try newest(withDocument: true).rows(while: !hasMore) { row in
             if !row.isNull(0), !seen.contains(row.int(0)), try isWanted(row.int(0)) { add(row) }
         }
     }
@@ -56,7 +56,7 @@ struct ItemFinder {
     /// - Returns: False where not so many have them, or where this would be too much to read. Nothing is added then.
     mutating func addNewestOfMany(
         _ limit: Int, matching query: SearchQuery.Branch, by reader: StoreReader
-    ) throws(SQLiteFailure) -> Bool {
+    ) throws -> Bool {
         let all = Int(try connection.integer("SELECT max(rowid) FROM item"))
         guard all > StoreReader.mostRanked else { return false }
         try reader.makeRoomForTexts()
@@ -101,11 +101,11 @@ struct ItemFinder {
     private static let leastRead = 128 << 10, longestRead = 256 << 10, mostRead = 4 << 20
 
     /// By time, all.
-    mutating func addNewest() throws(SQLiteFailure) {
+    mutating func addNewest() throws {
         try newest(withDocument: false).rows(while: !hasMore) { add($0) }
     }
 
-    private func newest(withDocument: Bool, _ more: String = "") throws(SQLiteFailure) -> Statement {
+    private func newest(withDocument: Bool, _ more: String = "") throws -> Statement {
         let sources = byIndex ? ItemSource.byIndex(filter) : ItemSource.byTime
         return try ItemSource.newest(sources, filter, withDocument: withDocument, Self.columns + more, connection)
     }

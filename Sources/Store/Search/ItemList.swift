@@ -96,7 +96,7 @@ extension StoreReader {
     package func list(
         _ filter: ItemFilter, limit: Int, counting: Int? = nil
     ) throws(UserFacingError) -> ItemList {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             let all = filter.isEmpty && counting != nil ? Int(try shownCount()) : nil
             let most = all == nil ? counting ?? limit : max(limit, 1)
             var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: most)
@@ -108,7 +108,7 @@ extension StoreReader {
     }
 
     /// How many items the timeline shows.
-    private func shownCount() throws(SQLiteFailure) -> Int64 {
+    private func shownCount() throws -> Int64 {
         try connection.integer(
             """
             SELECT live - (SELECT count(*) FROM item WHERE deleted_at IS NULL AND id IN (
@@ -121,7 +121,7 @@ extension StoreReader {
 
     /// The tags of all items, the most used first.
     package func tagCounts() throws(UserFacingError) -> [TagCount] {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             let byIndex = try begunIndex()?.servesLists ?? false
             var counts: [ByteText: Int] = [:]
             if byIndex {
@@ -148,7 +148,7 @@ extension StoreReader {
     /// The tags, types or platforms of all items, the most used first.
     package func counts(of kind: ItemFilter.Named) throws(UserFacingError) -> [TagCount] {
         if kind == .tag { return try tagCounts() }
-        return try readTogether { () throws(SQLiteFailure) in
+        return try readTogether {
             try connection.prepare(
                 """
                 SELECT \(kind.rawValue), count(*) FROM timeline WHERE \(kind.rawValue) IS NOT NULL
@@ -160,7 +160,7 @@ extension StoreReader {
 
     /// As much of each id as tells it from all others, and eight characters at least.
     package func shortIDs(_ ids: [String]) throws(UserFacingError) -> [String] {
-        try read { () throws(SQLiteFailure) in
+        try read {
             let neighbours = try connection.prepare(
                 """
                 SELECT (SELECT max(id) FROM item WHERE id < ?1), (SELECT min(id) FROM item WHERE id > ?1),
@@ -184,7 +184,7 @@ extension StoreReader {
     /// Items whose ids begin so, the newest first: what a shell offers while a person types.
     package func items(withPrefix prefix: String, limit: Int) throws(UserFacingError) -> [ListedItem] {
         guard !prefix.isEmpty else { return try list(ItemFilter(), limit: limit).items }
-        return try read { () throws(SQLiteFailure) in
+        return try read {
             try connection.prepare(
                 """
                 SELECT \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
@@ -199,6 +199,6 @@ extension StoreReader {
 
     /// The server's address of an item's page, for items without an address of their own.
     package func serverURL() throws(UserFacingError) -> String? {
-        try read { () throws(SQLiteFailure) in try connection.text("SELECT server_url FROM copy") }
+        try read { try connection.text("SELECT server_url FROM copy") }
     }
 }

@@ -37,7 +37,7 @@ extension StoreReader {
         _ query: SearchQuery.Branch, limit: Int, shown: Int, _ newestFirst: Bool
     ) throws(UserFacingError) -> ItemList {
         if query.filter.isOfDeleted { return try deletedItems(query, limit: limit) }
-        return try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
+        return try readTogether { () -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             let state = try SearchState(connection)
             guard !query.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
@@ -54,7 +54,7 @@ extension StoreReader {
                     return .success(finder.list())
                 }
                 let unwanted = try Matches(connection, query.unwantedMatch, query.unwanted)
-                try finder.addNewest { document throws(SQLiteFailure) in
+                try finder.addNewest { document in
                     if let has = long.has(document) { return has }
                     return try !unwanted.contains(document)
                 }
@@ -73,7 +73,7 @@ extension StoreReader {
                         try finder.addRanked(best) { long.has($0) ?? true }
                     }
                     let all = try Matches(connection, query.match(), query.wanted.joined() + query.unwanted)
-                    try finder.addNewest { document throws(SQLiteFailure) in
+                    try finder.addNewest { document in
                         if let has = long.has(document) { return has }
                         return try all.contains(document)
                     }
@@ -87,7 +87,7 @@ extension StoreReader {
     package func related(to id: String, limit: Int) throws(UserFacingError) -> ItemList {
         let shown = try item(id)
         let texts = [shown.item.title, shown.item.summary, shown.text.content].compactMap(\.self)
-        return try readTogether { () throws(SQLiteFailure) -> Result<ItemList, UserFacingError> in
+        return try readTogether { () -> Result<ItemList, UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             let state = try SearchState(connection)
             var rare: [(match: String, items: Int)] = []
@@ -127,23 +127,23 @@ extension StoreReader {
     }
 
     /// A rare word among them makes few of all.
-    private func isRankable(_ query: SearchQuery.Branch) throws(SQLiteFailure) -> Bool {
+    private func isRankable(_ query: SearchQuery.Branch) throws -> Bool {
         for term in query.wanted {
             if try isRankable(SearchQuery.Branch.match(term)) { return true }
         }
         return try isRankable(query.match())
     }
 
-    private func isRankable(_ match: String) throws(SQLiteFailure) -> Bool { try count(match) <= Self.mostRanked }
+    private func isRankable(_ match: String) throws -> Bool { try count(match) <= Self.mostRanked }
 
     /// Up to one more than are ranked.
-    private func count(_ match: String, most: Int = mostRanked + 1) throws(SQLiteFailure) -> Int {
+    private func count(_ match: String, most: Int = mostRanked + 1) throws -> Int {
         try connection.cached("SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)")
             .bind(match).bind(most).first { $0.int(0) } ?? 0
     }
 
     /// What is asked for may stand in different pieces of an item, so it is looked for word by word.
-    private func longItems(_ query: SearchQuery.Branch) throws(SQLiteFailure) -> LongItems {
+    private func longItems(_ query: SearchQuery.Branch) throws -> LongItems {
         var items = LongItems()
         items.pieces = try connection.prepare("SELECT docid, document FROM search_piece").all { ($0.int(0), $0.int(1)) }
         items.all = Set(items.pieces.map(\.document))
@@ -157,19 +157,19 @@ extension StoreReader {
         return items
     }
 
-    private func documents(_ match: String) throws(SQLiteFailure) -> DocumentSet {
+    private func documents(_ match: String) throws -> DocumentSet {
         var found = DocumentSet()
         try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
             .rows { found.append($0.int(0)) }
         return found
     }
 
-    func begunIndex() throws(SQLiteFailure) -> SearchState? {
+    func begunIndex() throws -> SearchState? {
         try missingIndex() == nil ? try SearchState(connection) : nil
     }
 
     /// A stranger's file may have anything in its place.
-    func missingIndex() throws(SQLiteFailure) -> UserFacingError? {
+    func missingIndex() throws -> UserFacingError? {
         let isOlder = lacks("search_state.folding")
         let sql = try connection.text("SELECT sql FROM sqlite_schema WHERE name = 'search_index' AND type = 'table'")
         if !isOlder, let sql, SearchTables.createIndex.hasPrefix(sql),
@@ -215,14 +215,14 @@ private final class Matches {
     private let blockSize: Int
     private var blocks: [Int: DocumentSet] = [:]
 
-    init(_ connection: Connection, _ match: String, _ terms: [SearchQuery.Term]) throws(SQLiteFailure) {
+    init(_ connection: Connection, _ match: String, _ terms: [SearchQuery.Term]) throws {
         self.match = match
         blockSize = terms.contains(where: \.isPrefix) ? .max : 4_096
         statement = try connection.prepare(
             "SELECT rowid FROM search_index WHERE search_index MATCH ? AND rowid BETWEEN ? AND ?")
     }
 
-    func contains(_ document: Int) throws(SQLiteFailure) -> Bool {
+    func contains(_ document: Int) throws -> Bool {
         guard document > 0 else { return false }
         let block = document / blockSize
         if let known = blocks[block] { return known.contains(document) }

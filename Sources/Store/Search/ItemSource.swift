@@ -64,7 +64,7 @@ struct ItemSource {
     /// - Returns: Columns docid, id, created_at, and `columns`.
     static func newest(
         _ sources: [ItemSource], _ filter: ItemFilter, withDocument: Bool, _ columns: String, _ connection: Connection
-    ) throws(SQLiteFailure) -> Statement {
+    ) throws -> Statement {
         let condition = filter.condition()
         let statement = try connection.prepare(sql(sources, condition.sql, withDocument: withDocument, columns))
         let range = [(filter.since ?? .earliest).description, filter.before?.description ?? "~"]

@@ -64,7 +64,7 @@ extension Store {
         }
         var state = try searchState()
         if !state.isBegun {
-            try write(ofIndex: true) { connection throws(SQLiteFailure) in try connection.execute(DocumentWriter.begin)
+            try write(ofIndex: true) { connection in try connection.execute(DocumentWriter.begin)
             }
             state = try searchState()
         }
@@ -82,7 +82,7 @@ extension Store {
         let trial = try noteTrial()
         if let fatal = trial?.fatal { try nameFatal(fatal, now: now) }
         let pieceSize = pieceSize
-        let done = try write(ofIndex: true) { connection throws(SQLiteFailure) in
+        let done = try write(ofIndex: true) { connection in
             let begin = uptime()
             let writer = try DocumentWriter(connection, fatal: trial?.fatal, pieceSize: pieceSize)
             try writer.index(atMost: trial == nil ? Self.mostDocuments : 1) {
@@ -108,7 +108,7 @@ extension Store {
     private func noteTrial() throws(UserFacingError) -> Trial? {
         guard documentsOnTrial > 0 else { return nil }
         documentsOnTrial -= 1
-        return try write(ofIndex: true) { connection throws(SQLiteFailure) in
+        return try write(ofIndex: true) { connection in
             try connection.cached(DocumentWriter.noteAttempt).first { row in
                 Trial(fatal: row.int(1) > Self.mostAttempts ? row.int(0) : nil)
             }
@@ -117,7 +117,7 @@ extension Store {
 
     private func nameFatal(_ row: Int, now: Timestamp) throws(UserFacingError) {
         let id =
-            try read { connection throws(SQLiteFailure) in
+            try read { connection in
                 try connection.prepare("SELECT \(ShownRow.id) FROM (SELECT 1) \(ShownRow.join(row: "?1"))").bind(row)
                     .first { $0.text(0) }
             } ?? "of row \(row)"
@@ -143,7 +143,7 @@ extension Store {
 
     /// How far the index is.
     package func searchState() throws(UserFacingError) -> SearchState {
-        try read { connection throws(SQLiteFailure) in try SearchState(connection) }
+        try read { connection in try SearchState(connection) }
     }
 
     /// Merges parts of the index, a bounded number of pages at once. Not by FTS5's `optimize`, nor by a negative number, which
@@ -153,7 +153,7 @@ extension Store {
     /// - Returns: False where there is nothing to merge.
     private func mergeIndex() throws(UserFacingError) -> Bool {
         guard mayMergeIndex else { return false }
-        mayMergeIndex = try write(ofIndex: true) { connection throws(SQLiteFailure) in
+        mayMergeIndex = try write(ofIndex: true) { connection in
             let before = connection.totalChanges
             try connection.cached("INSERT INTO search_index (search_index, rank) VALUES ('merge', ?)")
                 .bind(Self.pagesOfMerge).run()
@@ -171,7 +171,7 @@ extension Store {
     /// SQLite names the damage of a virtual table's own tables by a code of its own only while it reads them, so the rest of
     /// the file is looked at.
     package func isIndexDamaged() throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             for table in ["item", "item_body", "outbox"] {
                 guard try connection.text("PRAGMA quick_check(\(table))") == "ok" else { return false }
             }
@@ -183,14 +183,14 @@ extension Store {
     package func rebuildIndex() throws(UserFacingError) {
         let isRetiring = try hasRetiredIndex()
         do throws(UserFacingError) {
-            try recreate { connection throws(SQLiteFailure) in
+            try recreate { connection in
                 try connection.execute(
                     isRetiring ? "DROP TABLE search_index" : "ALTER TABLE search_index RENAME TO \(Self.retired)")
             }
         } catch {
             // An index of which SQLite cannot even read the beginning can be neither renamed nor dropped.
             guard [.databaseDamaged, .databaseUnreadable, .storeBug].contains(error.code) else { throw error }
-            try recreate { connection throws(SQLiteFailure) in
+            try recreate { connection in
                 for name in ["search_index", Self.retired] { try connection.forgetVirtualTable(name) }
             }
         }
@@ -198,9 +198,9 @@ extension Store {
     }
 
     private func recreate(
-        afterRemoving removeIndex: (Connection) throws(SQLiteFailure) -> Void
+        afterRemoving removeIndex: (Connection) throws -> Void
     ) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.execute("DROP VIEW IF EXISTS \(Views.itemSearch.name)")
             try removeIndex(connection)
             try SearchTables.recreate(connection)
@@ -211,13 +211,13 @@ extension Store {
     private static let retired = "search_index_retired"
 
     private func hasRetiredIndex() throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.cached("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(Self.retired).hasRow()
         }
     }
 
     private func removeRetiredIndex() throws(UserFacingError) -> IndexStep {
-        try write(ofIndex: true) { connection throws(SQLiteFailure) in
+        try write(ofIndex: true) { connection in
             let data = "\(Self.retired)_data"
             // Not the first records, without which SQLite does not know it as an index that it could drop.
             let removed = try connection.prepare(
@@ -230,7 +230,7 @@ extension Store {
 
     /// Mostly stale, or made by another folding.
     private func isOutdated() throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.cached(
                 """
                 SELECT 1 FROM search_state
@@ -242,7 +242,7 @@ extension Store {
 }
 
 extension SearchState {
-    init(_ connection: Connection) throws(SQLiteFailure) {
+    init(_ connection: Connection) throws {
         let row = try connection.cached(
             """
             SELECT through IS NOT NULL, (SELECT count(*) FROM search_due)
@@ -269,7 +269,7 @@ extension StoreReader {
     ///
     /// - Throws: `no_search_index`; `database_damaged`.
     package func checkIndex() throws(UserFacingError) -> (checked: Int, lost: Int, due: Int) {
-        try readTogether { () throws(SQLiteFailure) -> Result<(checked: Int, lost: Int, due: Int), UserFacingError> in
+        try readTogether { () -> Result<(checked: Int, lost: Int, due: Int), UserFacingError> in
             if let missing = try missingIndex() { return .failure(missing) }
             let (checked, unfound) = try lookForTitles()
             let due = try SearchState(connection).notIndexed
@@ -293,7 +293,7 @@ extension StoreReader {
     private static let isCurrent =
         "NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = document.row)"
 
-    private func lookForTitles() throws(SQLiteFailure) -> (checked: Int, lost: Int) {
+    private func lookForTitles() throws -> (checked: Int, lost: Int) {
         let samples = try connection.prepare(
             """
             SELECT document.docid, \(ShownRow.title)
@@ -305,7 +305,7 @@ extension StoreReader {
         var checked = 0
         var lost = 0
         var sample: String?
-        try samples.rows { row throws(SQLiteFailure) in
+        try samples.rows { row in
             // The first piece of a title without end is not the whole of it.
             guard let title = row.text(1), title.utf8.count < SearchableRow.longestPiece, SearchText.hasWord(title)
             else { return }
@@ -324,7 +324,7 @@ extension StoreReader {
     }
 
     /// How many documents are of no item, or of another one; are not in the index; or have other tags than are listed.
-    private func wrongDocuments() throws(SQLiteFailure) -> Int {
+    private func wrongDocuments() throws -> Int {
         let documents = try connection.integer(
             """
             SELECT count(*) FROM search_document AS document \(ShownRow.join(row: "document.row"))

@@ -61,7 +61,7 @@ extension StoreReader {
         of query: SearchQuery, in items: [ListedItem]
     ) throws(UserFacingError) -> [(title: Snippet?, text: Snippet?)] {
         guard !query.match.isEmpty else { return items.map { _ in (nil, nil) } }
-        return try readTogether { () throws(SQLiteFailure) in
+        return try readTogether {
             try connection.registerTokenizer()
             try connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.passage USING \(Self.fts5)); DELETE FROM temp.passage")
@@ -71,7 +71,7 @@ extension StoreReader {
     }
 
     /// Before a statement is under way that is to go on: a new table ends it (SQLITE_ABORT_ROLLBACK).
-    func makeRoomForTexts() throws(SQLiteFailure) {
+    func makeRoomForTexts() throws {
         // Nobody asks for places in it.
         try connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.candidate USING \(Self.columns), content='', \(SearchTables.tokenizer))"
@@ -82,7 +82,7 @@ extension StoreReader {
     /// `makeRoomForTexts`.
     func places(
         of match: String, amongTextsOf items: [ListedItem], atMost limit: Int
-    ) throws(SQLiteFailure) -> [Int] {
+    ) throws -> [Int] {
         try connection.execute("INSERT INTO temp.candidate (candidate) VALUES ('delete-all')")
         try index(items, in: "candidate", atMost: limit, isFolded: true)
         return try connection.prepare("SELECT rowid FROM temp.candidate WHERE candidate MATCH ?").bind(match)
@@ -99,7 +99,7 @@ extension StoreReader {
     ///   - isFolded: Its tokenizer does not fold.
     private func index(
         _ items: [ListedItem], in table: String, atMost limit: Int, isFolded: Bool = false
-    ) throws(SQLiteFailure) {
+    ) throws {
         let (live, deleted) = (
             try connection.prepare(SearchableRow.ofID), try connection.prepare(SearchableRow.ofDeleted)
         )
@@ -110,7 +110,7 @@ extension StoreReader {
             """)
         for (number, item) in items.enumerated() {
             _ = try SearchableRow.read((item.deletion == nil ? live : deleted).bind(item.id)) {
-                row throws(SQLiteFailure) in
+                row throws in
                 insert.bind(number)
                 for text in row.words(atMost: limit) { insert.bind(isFolded ? SearchText.indexed(text) : text) }
                 try insert.run()
@@ -120,7 +120,7 @@ extension StoreReader {
 
     private func marked(
         _ query: SearchQuery, count: Int
-    ) throws(SQLiteFailure) -> [(title: Snippet?, text: Snippet?)] {
+    ) throws -> [(title: Snippet?, text: Snippet?)] {
         var places: [(title: Snippet?, text: Snippet?)] = Array(repeating: (nil, nil), count: count)
         let marks = "'\(Snippet.beginMark)', '\(Snippet.endMark)'"
         // A text says more about the place than a tag or an address.

@@ -11,7 +11,7 @@ extension StoreReader {
     package func suggestions(
         for query: SearchQuery, typed text: String, finds: (String) throws(UserFacingError) -> Bool
     ) throws(UserFacingError) -> [String] {
-        let offered = try readTogether { () throws(SQLiteFailure) -> [String] in
+        let offered = try readTogether { () -> [String] in
             guard try missingIndex() == nil else { return [] }
             let words = try IndexedWords(connection)
             var unknown: [SearchQuery.Term] = []
@@ -39,7 +39,7 @@ extension StoreReader {
     /// The query with the most frequent other ending of one word, `recipe` for `recipes`, of those that the index has. Whether
     /// it finds more is for a search to say.
     package func otherEndings(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             guard try missingIndex() == nil else { return [] }
             try connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word USING fts5vocab('main', 'search_index', 'row')")
@@ -70,7 +70,7 @@ private struct IndexedWords {
     /// Of a word that more items have, that says enough.
     private static let mostCounted = 1_000
 
-    init(_ connection: Connection) throws(SQLiteFailure) {
+    init(_ connection: Connection) throws {
         row = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT 1")
         count = try connection.prepare(
             "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT \(Self.mostCounted))")
@@ -82,10 +82,10 @@ private struct IndexedWords {
             && word.utf8.allSatisfy { $0 < 0xE0 }
     }
 
-    func have(_ term: SearchQuery.Term) throws(SQLiteFailure) -> Bool { try row.bind(term.match).hasRow() }
+    func have(_ term: SearchQuery.Term) throws -> Bool { try row.bind(term.match).hasRow() }
 
     /// Those one letter away, the most frequent first; else the beginning of longer ones.
-    func nearest(to term: SearchQuery.Term) throws(SQLiteFailure) -> [String] {
+    func nearest(to term: SearchQuery.Term) throws -> [String] {
         var found: [(word: String, items: Int)] = []
         var seen: Set<String> = []
         for word in Self.neighbours(Array(term.text.lowercased())).sorted()

@@ -139,12 +139,12 @@ package struct CopySummary: Sendable, Equatable {
 
 extension StoreReader {
     package func summary() throws(UserFacingError) -> CopySummary {
-        try readTogether { () throws(SQLiteFailure) in try CopySummary(connection, self) }
+        try readTogether { try CopySummary(connection, self) }
     }
 }
 
 extension CopySummary {
-    fileprivate init(_ connection: Connection, _ reader: StoreReader) throws(SQLiteFailure) {
+    fileprivate init(_ connection: Connection, _ reader: StoreReader) throws {
         self.init()
         file.path = reader.givenPath
         file.schemaVersion = Int(try connection.integer("PRAGMA user_version"))
@@ -196,7 +196,7 @@ extension CopySummary {
         file.size = Int64(FileIdentity.size(path: reader.path))
     }
 
-    private static func failing(_ connection: Connection) throws(SQLiteFailure) -> Failing? {
+    private static func failing(_ connection: Connection) throws -> Failing? {
         try connection.prepare(
             """
             SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
@@ -238,7 +238,7 @@ extension CopySummary {
 }
 
 extension CopySummary.Texts {
-    init(_ connection: Connection, _ summary: CopySummary) throws(SQLiteFailure) {
+    init(_ connection: Connection, _ summary: CopySummary) throws {
         let copy = summary.copy
         self.init()
         guard summary.server.dialect != .express else {
@@ -311,7 +311,7 @@ extension Store {
     /// Cheap for a file of any size: the counters are maintained, and lists are only tested for a first row.
     package func counts() throws(UserFacingError) -> CopyCounts {
         let isCovered = coverage.isComplete
-        return try read { connection throws(SQLiteFailure) in
+        return try read { connection in
             try connection.cached(
                 """
                 SELECT live, waiting, parked, deletions_held,
@@ -343,7 +343,7 @@ package struct FileFigures: Sendable, Equatable {
 
 extension StoreReader {
     package func figures() throws(UserFacingError) -> FileFigures {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             let page = try connection.integer("PRAGMA page_size")
             return FileFigures(
                 schemaVersion: Int(try connection.integer("PRAGMA user_version")),

@@ -38,7 +38,7 @@ extension PullRecord {
 
 extension Store {
     /// Writes the pull's row. A new one gets its id. The last 100 of each kind are kept.
-    static func save(_ record: PullRecord, _ connection: Connection) throws(SQLiteFailure) -> PullRecord {
+    static func save(_ record: PullRecord, _ connection: Connection) throws -> PullRecord {
         var record = record
         let isNew = record.id == 0
         let id = try connection.prepare(
@@ -69,14 +69,14 @@ extension Store {
     /// Closes the pull's row in the history. A pull that changed nothing and never wrote leaves no row.
     package func finish(_ record: PullRecord) throws(UserFacingError) {
         guard record.id != 0 else { return }
-        try write { connection throws(SQLiteFailure) in _ = try Self.save(record, connection) }
+        try write { connection in _ = try Self.save(record, connection) }
     }
 }
 
 extension StoreReader {
     /// The newest pulls first.
     package func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] {
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.prepare(
                 """
                 SELECT id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted, suspects,
@@ -118,7 +118,7 @@ extension Store {
         let last = try text("SELECT state FROM connectivity_transition ORDER BY id DESC LIMIT 1")
         let news = transitions.drop { $0.state.rawValue == last ?? Connectivity.State.online.rawValue }
         guard !news.isEmpty else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             for transition in news.suffix(Self.keptTransitions) {
                 try connection.prepare(
                     "INSERT INTO connectivity_transition (at, state, error_code, reason) VALUES (?, ?, ?, ?)"
@@ -135,7 +135,7 @@ extension Store {
 extension StoreReader {
     /// When the server could be used, and why not. Newest first.
     package func connectivityHistory(limit: Int = 20) throws(UserFacingError) -> [ConnectivityTransition] {
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.prepare(
                 "SELECT at, state, error_code, reason FROM connectivity_history LIMIT ?"
             ).bind(limit).all { row in

@@ -56,7 +56,7 @@ extension Store {
     /// Writes the errors that the disk has not taken when they were met.
     package func saveUnrecorded() throws(UserFacingError) {
         guard !unrecorded.isEmpty else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             for error in unrecorded {
                 try connection.prepare(
                     """
@@ -76,12 +76,12 @@ extension Store {
     package static let searchEndpoint = "search index"
 
     package func endErrors(at endpoint: String) throws(UserFacingError) {
-        let standing = try read { connection throws(SQLiteFailure) in
+        let standing = try read { connection in
             try connection.prepare("SELECT 1 FROM recurring_error WHERE over = 0 AND endpoint = ?").bind(endpoint)
                 .hasRow()
         }
         guard standing else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.prepare("UPDATE recurring_error SET over = 1 WHERE endpoint = ?").bind(endpoint).run()
         }
     }
@@ -90,7 +90,7 @@ extension Store {
 
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
-        let hasGone = try read { connection throws(SQLiteFailure) in try GoneItems(connection) != nil }
+        let hasGone = try read { connection in try GoneItems(connection) != nil }
         // A damaged file does not heal by a pull, a deletion candidate that cannot be asked for is left where it is, and so are a
         // write and a text that still fail. The replayer itself says when it can send again, and the indexer when it can write.
         let isOver = """
@@ -134,7 +134,7 @@ extension Store {
 extension StoreReader {
     /// The newest error of these codes that nothing has succeeded since.
     package func standingError(of codes: [ErrorCode]) throws(UserFacingError) -> UserFacingError? {
-        try read { () throws(SQLiteFailure) in
+        try read {
             let rows = try connection.prepare(
                 "SELECT code, message FROM recurring_error WHERE over = 0 ORDER BY last_at DESC")
             var standing: UserFacingError?
@@ -148,7 +148,7 @@ extension StoreReader {
 
     /// Those that go on first, each half with the newest first.
     package func recurringErrors() throws(UserFacingError) -> [RecurringError] {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             let gone = try GoneItems(connection)
             let errors = try connection.prepare(
                 "SELECT \(RecurringError.columns) FROM recurring_error ORDER BY over, last_at DESC, code, endpoint"

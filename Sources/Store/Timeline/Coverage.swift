@@ -190,7 +190,7 @@ extension Store {
         var isWrong = coverage.distrust(readsAfter: now)
         if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
         if isWrong { coverageIsNewer = true }
-        let isAhead = try read { connection throws(SQLiteFailure) in
+        let isAhead = try read { connection in
             try connection.cached(
                 """
                 SELECT 1 FROM copy WHERE max(coalesce(new_as_of, ''), coalesce(swept_at, '')) > ?1
@@ -201,7 +201,7 @@ extension Store {
             ).bind(now).hasRow()
         }
         guard isWrong || isAhead else { return false }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.prepare("UPDATE copy SET new_as_of = NULL WHERE new_as_of > ?").bind(now).run()
             try Self.save(coverage, connection)
             // What a sweep has missed stays older than the sweep.
@@ -229,7 +229,7 @@ extension Store {
     /// Writes the coverage if only memory knows it.
     package func saveCoverage() throws(UserFacingError) {
         guard coverageIsNewer else { return }
-        try write { connection throws(SQLiteFailure) in try Self.save(coverage, connection) }
+        try write { connection in try Self.save(coverage, connection) }
         coverageIsNewer = false
     }
 
@@ -238,7 +238,7 @@ extension Store {
     ///
     /// - Parameter ahead: how far the server's clock was ahead of ours then.
     package func saveNewAsOf(_ time: Timestamp, serverAhead ahead: Duration?) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.prepare("UPDATE copy SET new_as_of = ?1, server_ahead = ?2 WHERE new_as_of IS NOT ?1")
                 .bind(time).bind(ahead.map { Int($0.wholeMicroseconds) }).run()
         }
@@ -253,7 +253,7 @@ extension Store {
         try text("SELECT new_as_of FROM copy").flatMap { Timestamp($0) }
     }
 
-    static func save(_ coverage: Coverage, _ connection: Connection) throws(SQLiteFailure) {
+    static func save(_ coverage: Coverage, _ connection: Connection) throws {
         try connection.execute("DELETE FROM coverage")
         let insert = try connection.prepare("INSERT INTO coverage (from_time, to_time, read_at) VALUES (?, ?, ?)")
         for interval in coverage.intervals {
@@ -267,7 +267,7 @@ extension Store {
         ).bind(coverage.isComplete ? 1 : 0).bind(coverage.oldestRead).bind(coverage.sweepStart).run()
     }
 
-    static func readCoverage(_ connection: Connection) throws(SQLiteFailure) -> Coverage {
+    static func readCoverage(_ connection: Connection) throws -> Coverage {
         let intervals = try connection.prepare("SELECT from_time, to_time, read_at FROM coverage").all { row in
             guard let from = row.timestamp(0), let to = row.timestamp(1), let readAt = row.timestamp(2) else {
                 return nil as Coverage.Interval?  // not ours; what it covered will be read again
@@ -293,7 +293,7 @@ package struct TimestampCollision: Sendable, Equatable {
 
 extension TimestampCollision {
     /// Their instants, newest first.
-    static func all(_ connection: Connection) throws(SQLiteFailure) -> [Timestamp] {
+    static func all(_ connection: Connection) throws -> [Timestamp] {
         try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC").all { $0.timestamp(0) }
     }
 }
@@ -301,12 +301,12 @@ extension TimestampCollision {
 extension Store {
     /// Instants of which the server may have more items than it shows, newest first.
     package func timestampCollisions() throws(UserFacingError) -> [Timestamp] {
-        try read { connection throws(SQLiteFailure) in try TimestampCollision.all(connection) }
+        try read { connection in try TimestampCollision.all(connection) }
     }
 
     static func isKnown(
         _ collision: TimestampCollision?, provenIn proven: ClosedRange<Timestamp>?, _ connection: Connection
-    ) throws(SQLiteFailure) -> Bool {
+    ) throws -> Bool {
         if let proven {
             let isResolved = try connection.prepare("SELECT 1 FROM crowded_instant WHERE at BETWEEN ? AND ?")
                 .bind(proven.lowerBound).bind(proven.upperBound).hasRow()
@@ -320,7 +320,7 @@ extension Store {
     static func note(
         _ collision: TimestampCollision?, provenIn proven: ClosedRange<Timestamp>?, now: Timestamp,
         _ connection: Connection
-    ) throws(SQLiteFailure) {
+    ) throws {
         if let proven {
             try connection.prepare("DELETE FROM crowded_instant WHERE at BETWEEN ? AND ?")
                 .bind(proven.lowerBound).bind(proven.upperBound).run()

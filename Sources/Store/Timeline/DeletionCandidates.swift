@@ -22,7 +22,7 @@ extension Store {
     package func deletionCandidates(
         foundBefore: Timestamp, now: Timestamp = .latest, limit: Int = 1_000, sampling: Bool = false
     ) throws(UserFacingError) -> [String] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             let order = sampling ? "random()" : "item.created_at DESC"
             return try connection.prepare("SELECT item.id \(Self.due) ORDER BY \(order) LIMIT ?3").bind(foundBefore)
                 .bind(now).bind(limit).all { $0.text(0) }
@@ -40,7 +40,7 @@ extension Store {
     ///
     /// - Parameter wait: from finding one to asking for it again.
     package func deletionCandidatesDue(after wait: Duration) throws(UserFacingError) -> Timestamp? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT min(\(Self.waitsSince)), min(next_at), min(\(Self.waitsSince) IS NOT NULL OR next_at IS NOT NULL)
@@ -73,7 +73,7 @@ extension Store {
 
     /// Keeps the deletion candidates that are due for a person's word.
     package func holdDeletionCandidates(foundBefore: Timestamp, now: Timestamp) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.prepare("INSERT INTO held_deletion SELECT item.id \(Self.due)").bind(foundBefore).bind(now)
                 .run()
             try Self.countHeld(connection)
@@ -84,24 +84,24 @@ extension Store {
     /// others.
     package func forgetHeld(unlessMoreThan few: Int) throws(UserFacingError) {
         let isStill = "EXISTS (SELECT 1 FROM item WHERE item.id = item_id AND missing_since IS NOT NULL)"
-        let (held, left) = try read { connection throws(SQLiteFailure) in
+        let (held, left) = try read { connection in
             try connection.prepare("SELECT count(*), total(\(isStill)) FROM held_deletion")
                 .first { ($0.int(0), $0.int(1)) } ?? (0, 0)
         }
         guard held > 0, left < held || left <= few else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.execute("DELETE FROM held_deletion" + (left <= few ? "" : " WHERE NOT \(isStill)"))
             try Self.countHeld(connection)
         }
     }
 
-    private static func countHeld(_ connection: Connection) throws(SQLiteFailure) {
+    private static func countHeld(_ connection: Connection) throws {
         try connection.execute("UPDATE copy SET deletions_held = (SELECT count(*) FROM held_deletion)")
     }
 
     /// These are decided, or were asked for at least. Other deletion candidates waited for that, and are due.
     package func releaseHeld(_ ids: [String]) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             let release = try connection.prepare("DELETE FROM held_deletion WHERE item_id = ?")
             for id in ids { try release.bind(id).run() }
             try Self.countHeld(connection)
@@ -111,7 +111,7 @@ extension Store {
 
     /// Deletions that wait for a person's word and are still suspected.
     package func heldDeletionCandidates(limit: Int) throws(UserFacingError) -> [String] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT item_id FROM held_deletion JOIN item ON item.id = item_id WHERE missing_since IS NOT NULL
@@ -134,7 +134,7 @@ extension Store {
     package func noteUnanswered(
         _ id: String, message: String, next: @Sendable (_ failures: Int) -> Timestamp
     ) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             let known = try connection.prepare("SELECT failures FROM unanswered_suspect WHERE item_id = ?").bind(id)
                 .first { $0.int(0) }
             let failures = (known ?? 0) + 1
@@ -156,7 +156,7 @@ extension Store {
     /// Forgets those that were answered, or are no deletion candidates any more.
     package func forgetAnswered(_ ids: [String] = []) throws(UserFacingError) {
         guard try hasRow("SELECT 1 FROM unanswered_suspect LIMIT 1") else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             for id in ids {
                 try connection.prepare("DELETE FROM unanswered_suspect WHERE item_id = ?").bind(id).run()
             }
@@ -171,7 +171,7 @@ extension Store {
 
     /// How many there are, and the words of the one that failed most often.
     package func unanswered() throws(UserFacingError) -> (count: Int, message: String)? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT error_message, (SELECT count(*) FROM unanswered_suspect) FROM unanswered_suspect

@@ -41,7 +41,7 @@ extension StoreReader {
     private static let form = "2"
 
     package func exportOrigin() throws(UserFacingError) -> ExportOrigin {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             connection.extendDeadline(to: Self.patience)
             var origin = ExportOrigin()
             try connection.prepare("SELECT server_url, account_id, complete FROM copy").rows { row in
@@ -60,7 +60,7 @@ extension StoreReader {
 
     /// Every item of `timeline`, in no certain order, without a long text being read.
     package func exportRows(_ body: (ExportRow) -> Void) throws(UserFacingError) {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             connection.extendDeadline(to: Self.scanPatience)
             try connection.prepare(exportQuery(texts: "", isOfOne: false)).rows { row in
                 guard let id = row.text(0), let createdAt = row.timestamp(1) else { return }
@@ -71,7 +71,7 @@ extension StoreReader {
 
     /// One item of `timeline` with its text; `nil` where it is there no more.
     package func exportItem(_ id: String) throws(UserFacingError) -> ExportItem? {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             connection.extendDeadline(to: Self.patience)
             return try connection.cached(
                 exportQuery(
@@ -88,7 +88,7 @@ extension StoreReader {
 
     /// Whether the copy knows that an item was deleted, on the server or here. What it merely lacks may come yet.
     package func isKnownDeleted(_ id: String) throws(UserFacingError) -> Bool {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             connection.extendDeadline(to: Self.patience)
             return try connection.cached(
                 """
@@ -165,12 +165,12 @@ extension StoreReader {
     ) throws(UserFacingError) -> (count: Int, next: LinePosition?) {
         var position = position
         var count = 0
-        let isOver = try readTogether { () throws(SQLiteFailure) in
+        let isOver = try readTogether {
             connection.extendDeadline(to: Self.patience)
             let rows = try connection.cached(position.isLocal ? Self.madeHere : Self.items).bind(position.id)
             let text = try connection.cached(Self.text)
             let start = bytes.count
-            try rows.rows(while: bytes.count - start <= Self.groupSize) { row throws(SQLiteFailure) in
+            try rows.rows(while: bytes.count - start <= Self.groupSize) { row in
                 let id = row.text(0) ?? ""
                 // In a damaged index the next id may be an earlier one, again and again.
                 guard ByteText(position.id) < ByteText(id) else {
@@ -236,7 +236,7 @@ extension StoreReader {
 
     private static func append(
         _ row: Statement, _ id: String, _ text: Statement, to bytes: inout [UInt8]
-    ) throws(SQLiteFailure) {
+    ) throws {
         appendMembers(lineColumns, of: row, to: &bytes)
         bytes.append(contentsOf: ",\"text\":".utf8)
         var hasText = false

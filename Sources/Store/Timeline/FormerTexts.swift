@@ -29,7 +29,7 @@ enum FormerTexts {
     /// - Parameter limit: bytes that all of them may have together. The oldest go first.
     static func keep(
         _ item: String, replacedBy text: ItemText, at now: Timestamp, limit: Int, _ connection: Connection
-    ) throws(SQLiteFailure) {
+    ) throws {
         let former = try connection.cached("SELECT content, transcription \(present)").bind(item)
             .first { ($0.text(0), $0.text(1)) }
         guard let former,
@@ -72,7 +72,7 @@ package struct FormerText: Sendable, Equatable, Codable {
 extension StoreReader {
     /// Those of an item, the latest first; three at most.
     package func formerTexts(of item: String) throws(UserFacingError) -> [FormerText] {
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.prepare(
                 "SELECT replaced_at, version, size FROM former_text WHERE item_id = ? ORDER BY replaced_at DESC, rowid DESC"
             ).bind(item).all { row -> FormerText? in
@@ -83,7 +83,7 @@ extension StoreReader {
 
     /// - Parameter number: from 1, the latest.
     package func formerText(_ number: Int, of item: String) throws(UserFacingError) -> ItemText? {
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.prepare(
                 """
                 SELECT content, transcription, version FROM former_text WHERE item_id = ?

@@ -36,7 +36,7 @@ package struct GoneItems: Sendable, Equatable, Codable {
 
     package init(count: Int, newest: GoneItem) { (self.count, self.newest) = (count, newest) }
 
-    init?(_ connection: Connection) throws(SQLiteFailure) {
+    init?(_ connection: Connection) throws {
         let items = try connection.goneItems()
         guard let newest = items.first else { return nil }
         self.init(count: items.count, newest: newest)
@@ -60,7 +60,7 @@ package struct GoneItems: Sendable, Equatable, Codable {
 }
 
 extension Connection {
-    fileprivate func goneItems() throws(SQLiteFailure) -> [GoneItem] {
+    fileprivate func goneItems() throws -> [GoneItem] {
         let found = try prepare("SELECT \(GoneItem.columns) FROM \(GoneItem.noted)").all { row in
             row.text(0).map {
                 (GoneItem(itemID: $0, entry: row.int64(2), deliveredAt: row.timestamp(3)), row.timestamp(1))
@@ -83,7 +83,7 @@ extension Connection {
 
 extension Store {
     /// Of what was just deleted, notes what was delivered from here.
-    static func noteGone(_ ids: [String], at now: Timestamp, _ connection: Connection) throws(SQLiteFailure) {
+    static func noteGone(_ ids: [String], at now: Timestamp, _ connection: Connection) throws {
         let row = try connection.cached("SELECT 1 FROM \(GoneItem.rows) AND item.id = ?")
         var count = 0
         for id in ids where try row.bind(id).hasRow() { count += 1 }
@@ -102,7 +102,7 @@ extension Store {
 extension StoreReader {
     /// The latest first.
     package func goneItems() throws(UserFacingError) -> [GoneItem] {
-        try read { () throws(SQLiteFailure) in try connection.goneItems() }
+        try read { try connection.goneItems() }
     }
 }
 

@@ -205,18 +205,9 @@ extension StoreReader {
     func resolving<Answer>(
         _ prefix: String, isDeleted: Bool = false, _ body: (_ id: String) throws -> Answer
     ) throws(UserFacingError) -> Answer {
-        try readTogether { () throws(SQLiteFailure) -> Result<Answer, UserFacingError> in
-            do {
-                let item = ItemPrefix(connection: connection, consequence: nil, isDeleted: isDeleted)
-                return .success(try body(item.resolve(prefix)))
-            } catch let error as UserFacingError {
-                return .failure(error)
-            } catch let error as SQLiteFailure {
-                throw error
-            } catch {
-                return .failure(UserFacingError(.storeBug, "The item could not be read.", cause: "\(error)"))
-            }
-        }.get()
+        try readTogether {
+            try body(ItemPrefix(connection: connection, consequence: nil, isDeleted: isDeleted).resolve(prefix))
+        }
     }
 
     private func shown(_ id: String) throws -> ShownItem {
@@ -236,7 +227,7 @@ extension StoreReader {
         return shown
     }
 
-    func addText(to shown: inout ShownItem) throws(SQLiteFailure) {
+    func addText(to shown: inout ShownItem) throws {
         try connection.prepare(
             """
             SELECT content, transcription, metadata, version, fetched_at, author, published_at, word_count
@@ -336,7 +327,7 @@ struct ItemPrefix {
     }
 
     /// What looks like the number of a write.
-    private func queueHint(_ text: String) throws(SQLiteFailure) -> Advice? {
+    private func queueHint(_ text: String) throws -> Advice? {
         let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
         guard !digits.isEmpty, digits.utf8.count <= 9, digits.utf8.allSatisfy({ (48...57).contains($0) }),
             try connection.cached("SELECT 1 FROM outbox WHERE id = ?").bind(Int(digits)).hasRow()
@@ -347,7 +338,7 @@ struct ItemPrefix {
 
     private static func short(_ text: String) -> String { text.count > 80 ? text.prefix(80) + "…" : text }
 
-    private func exists(_ id: String) throws(SQLiteFailure) -> Bool {
+    private func exists(_ id: String) throws -> Bool {
         try connection.cached(
             """
             SELECT 1 FROM item WHERE id = ?1 AND \(condition)
@@ -356,7 +347,7 @@ struct ItemPrefix {
         ).bind(id).bind(isDeleted ? 1 : 0).hasRow()
     }
 
-    private func wasDeleted(_ prefix: String) throws(SQLiteFailure) -> Bool {
+    private func wasDeleted(_ prefix: String) throws -> Bool {
         try connection.cached("SELECT 1 FROM item WHERE id >= ?1 AND id < ?2 AND deleted_at IS NOT NULL LIMIT 1")
             .bind(prefix).bind(prefix + "\u{10FFFF}").hasRow()
     }
@@ -379,7 +370,7 @@ struct ItemPrefix {
     }
 
     /// Ids are compared by bytes, so that those with a prefix lie between it and its successor.
-    private func candidates(_ prefix: String) throws(SQLiteFailure) -> [String] {
+    private func candidates(_ prefix: String) throws -> [String] {
         try connection.prepare(
             """
             SELECT id FROM item WHERE id >= ?1 AND id < ?2 AND \(condition)

@@ -74,7 +74,7 @@ extension Store {
 
     /// Items that the server had when it was read last, from an instant on, oldest first.
     package func known(from instant: Timestamp, limit: Int) throws(UserFacingError) -> [KnownItem] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.cached(
                 """
                 SELECT id, created_at FROM item
@@ -96,7 +96,7 @@ extension Store {
         by page: PageChange, moreThan few: Int
     ) throws(UserFacingError) -> (ids: [String], deliveries: Int) {
         guard let proven = page.proven else { return ([], deliveries) }
-        let ids: [String] = try read { connection throws(SQLiteFailure) in
+        let ids: [String] = try read { connection in
             let known = try connection.cached(
                 """
                 SELECT id FROM item
@@ -125,7 +125,7 @@ extension Store {
         let covered = coverage
         let serverNow = serverNow
         // Each read by itself would take and give back the file's locks.
-        return try readTogether { connection throws(SQLiteFailure) in
+        return try readTogether { connection in
             guard let statements else { return .repeats }
             let rejected = try Self.rejectedIDs(connection)
             var isProven = false
@@ -179,7 +179,7 @@ extension Store {
         var record = record
         var counts = ChangeCounts()
         var processed: [String] = []
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             processed = []
             var deltas = CounterDeltas()
             expectsCreations = try Self.expectsCreations(connection)
@@ -203,7 +203,7 @@ extension Store {
     /// Lets go what waits in the outbox for items that the server has processed.
     private func noteProcessed(
         _ page: PageChange, now: Timestamp, _ connection: Connection
-    ) throws(SQLiteFailure) -> [String] {
+    ) throws -> [String] {
         if inFlight.awaitsNothing { return [] }
         let written = inFlight.writtenSince(page.asOf)
         let serverNow = serverNow
@@ -222,7 +222,7 @@ extension Store {
 
     private func apply(
         _ page: PageChange, now: Timestamp, formerSize: Int, deltas: inout CounterDeltas, _ connection: Connection
-    ) throws(SQLiteFailure) -> ChangeCounts {
+    ) throws -> ChangeCounts {
         guard let statements else { return ChangeCounts() }
         var counts = ChangeCounts()
         // Before the page's own items are there: in a backfill there is then nothing to compare with.
@@ -295,7 +295,7 @@ final class ItemStatements {
     /// Bytes: more than the texts of nearly all items have.
     private static let roomForTexts = 8 << 10
 
-    init(_ connection: Connection) throws(SQLiteFailure) {
+    init(_ connection: Connection) throws {
         // Parameters 1 and up, in the order of the columns. The first is the id.
         let columns = ItemColumn.all.enumerated().map { (name: $1.name, parameter: "?\($0 + 1)") }
         func list(_ separator: String, _ make: (_ name: String, _ parameter: String) -> String) -> String {
@@ -335,7 +335,7 @@ final class ItemStatements {
 
 extension ItemStatements {
     /// Whether the copy has what a page shows, as the page shows it, and nothing else in the interval that the page proves.
-    fileprivate func isInCopy(_ page: PageChange) throws(SQLiteFailure) -> Bool {
+    fileprivate func isInCopy(_ page: PageChange) throws -> Bool {
         guard let proven = page.proven else {
             // Its items may be of any time.
             for item in page.items where try itemByID.bind(item.id).first({ $0.isSame(as: item) }) != true {
@@ -390,7 +390,7 @@ struct CounterDeltas {
     /// Sends that were begun: the file's mark follows them.
     var sends = 0
 
-    func save(_ connection: Connection) throws(SQLiteFailure) {
+    func save(_ connection: Connection) throws {
         guard live != 0 || deleted != 0 || waiting != 0 || unknown != 0 || parked != 0 || sends != 0 else { return }
         try connection.cached(
             """

@@ -5,7 +5,7 @@ extension Store {
     package func finishSweep(at end: Timestamp) throws(UserFacingError) {
         var next = coverage
         next.endSweep()
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try Self.save(next, connection)
             try connection.prepare("UPDATE copy SET swept_at = ?").bind(end).run()
             try forgetUnseenRejected(connection)
@@ -31,7 +31,7 @@ extension Store {
 
     /// Notes that a deletion candidate was found by its id. Found a second time, later than a cache answers, it is no deletion candidate any more.
     package func noteFound(_ id: String, at now: Timestamp, cacheTime: Duration) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             let cleared = try connection.prepare(
                 "UPDATE item SET missing_since = NULL, found_at = NULL WHERE id = ? AND found_at <= ?"
             ).bind(id).bind(now.advanced(by: .zero - cacheTime)).run()
@@ -48,7 +48,7 @@ extension Store {
         _ ids: [String], at now: Timestamp, record: PullRecord, asOf: Int = .max
     ) throws(UserFacingError) -> PullRecord {
         var record = record
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             let bury = try connection.prepare(
                 """
                 UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
@@ -75,7 +75,7 @@ extension Store {
 
     /// The same of an item that was made here, delivered, and never seen in a pull: what was written here becomes its tombstone.
     package func deleteCreation(_ id: String, at now: Timestamp) throws(UserFacingError) {
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             var deltas = CounterDeltas()
             deltas.deleted += try connection.prepare(
                 """
@@ -103,7 +103,7 @@ extension Store {
     package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {
         let isOld = "deleted_at < ? AND rowid < (SELECT max(rowid) FROM item)"
         guard try hasRow("SELECT 1 FROM item WHERE \(isOld) LIMIT 1", limit) else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             var deltas = CounterDeltas()
             for table in ["item_body", "text_problem", "held_item"] {
                 try connection.prepare(
@@ -120,7 +120,7 @@ extension Store {
     package func pending(
         from: ServerTime, before: ServerTime = ServerTime(.latest)
     ) throws(UserFacingError) -> [ServerTime] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 """
                 SELECT created_at FROM item
@@ -137,7 +137,7 @@ extension Store {
     }
 
     package func liveCount(in intervals: [ClosedRange<Timestamp>]) throws(UserFacingError) -> Int {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             var count = 0
             for interval in intervals {
                 count +=
@@ -160,7 +160,7 @@ extension Store {
     /// - Parameter goesOn: An earlier process has read all that is live in the copy.
     package func beginPass(goesOn: Bool = false) throws(UserFacingError) {
         rejectedSeen = goesOn ? nil : []
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.execute("CREATE TEMP TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
             try connection.execute("DELETE FROM temp.seen")
             guard goesOn else { return }
@@ -169,8 +169,8 @@ extension Store {
     }
 
     package func noteSeen(_ ids: [String]) throws(UserFacingError) {
-        try read { connection throws(SQLiteFailure) in
-            try connection.transaction { () throws(SQLiteFailure) in
+        try read { connection in
+            try connection.transaction {
                 let insert = try connection.prepare("INSERT OR IGNORE INTO temp.seen (id) VALUES (?)")
                 for id in ids { try insert.bind(id).run() }
             }
@@ -179,7 +179,7 @@ extension Store {
 
     /// Whether `finishPass` would change nothing but the time of reading.
     package func isAsSeen() throws(UserFacingError) -> Bool {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             guard try unseenRejected(connection).isEmpty else { return false }
             return try connection.integer(
                 """
@@ -202,7 +202,7 @@ extension Store {
         next.insert(Coverage.Interval(from: .earliest, to: .latest, readAt: start))
         // What was written while the pass ran may have come too late for its page.
         try noteSeen(inFlight.writtenSince(asOf).keys.map(\.text))
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             record.suspects += try connection.prepare(
                 """
                 UPDATE item SET missing_since = ?
@@ -247,14 +247,14 @@ extension Store {
     }
 
     /// By its id where there is one: the rest of its text may vary from answer to answer.
-    static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+    static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws -> Bool {
         try connection.prepare("SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
             .bind(rejected.id).bind(rejected.raw).hasRow()
     }
 
     static func keep(
         _ rejected: [RejectedItem], healed: [TimelineItem], now: Timestamp, _ connection: Connection
-    ) throws(SQLiteFailure) -> Int {
+    ) throws -> Int {
         var kept = 0
         for item in rejected where try isNews(item, connection) {
             kept += try connection.prepare(
@@ -276,12 +276,12 @@ extension Store {
     private static let mostRejected = 1_000
 
     /// Whether to keep it.
-    static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws(SQLiteFailure) -> Bool {
+    static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws -> Bool {
         if try isKnown(rejected, connection) { return false }
         return try connection.integer("SELECT count(*) FROM rejected_item") < mostRejected
     }
 
-    static func rejectedIDs(_ connection: Connection) throws(SQLiteFailure) -> Set<ByteText> {
+    static func rejectedIDs(_ connection: Connection) throws -> Set<ByteText> {
         Set(
             try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL").all { row in
                 row.text(0).map(ByteText.init)
@@ -293,14 +293,14 @@ extension Store {
     }
 
     /// Forgets rejected items that a whole read, from its beginning to its end by this process, did not see again.
-    func forgetUnseenRejected(_ connection: Connection) throws(SQLiteFailure) {
+    func forgetUnseenRejected(_ connection: Connection) throws {
         for raw in try unseenRejected(connection) {
             try connection.prepare("DELETE FROM rejected_item WHERE raw = ?").bind(raw).run()
         }
     }
 
     /// Their texts, none where this process did not see the beginning of the read.
-    func unseenRejected(_ connection: Connection) throws(SQLiteFailure) -> [String] {
+    func unseenRejected(_ connection: Connection) throws -> [String] {
         guard let seen = rejectedSeen else { return [] }
         return try connection.prepare("SELECT raw, item_id FROM rejected_item").all { row in
             guard let raw = row.text(0), !seen.contains(ByteText(row.text(1) ?? raw)) else { return nil }

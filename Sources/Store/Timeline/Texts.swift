@@ -129,7 +129,7 @@ extension Store {
     ///
     /// - Parameter oldest: the other way round.
     package func dueTexts(now: Timestamp, limit: Int, oldest: Bool = false) throws(UserFacingError) -> [DueText] {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             let order = "item.created_at \(oldest ? "ASC" : "DESC")"
             let sources = [
                 ("\(Self.due) AND problem.item_id IS NULL", now),
@@ -145,7 +145,7 @@ extension Store {
         }
     }
 
-    private static func texts(_ rows: Statement) throws(SQLiteFailure) -> [DueText] {
+    private static func texts(_ rows: Statement) throws -> [DueText] {
         try rows.all { row in
             guard let id = row.text(0), let created = row.timestamp(1), let version = row.timestamp(2) else {
                 return nil
@@ -162,7 +162,7 @@ extension Store {
     /// When the next text is due: `earliest` for now, `nil` where none will be by itself.
     package func nextText(now: Timestamp) throws(UserFacingError) -> Timestamp? {
         guard binding.dialect != .express else { return nil }
-        return try read { connection throws(SQLiteFailure) in
+        return try read { connection in
             let any = try connection.cached(
                 "SELECT 1 \(Self.due) AND (problem.item_id IS NULL OR problem.next_at <= ?) LIMIT 1"
             ).bind(now)
@@ -206,7 +206,7 @@ extension Store {
 
     /// One live item of the copy, whether its text is due or not; `nil` where there is none.
     package func textQuestion(of id: String, now: Timestamp = .earliest) throws(UserFacingError) -> DueText? {
-        try read { connection throws(SQLiteFailure) in
+        try read { connection in
             try connection.prepare(
                 "SELECT id, created_at, \(Self.version), status, updated_at FROM item WHERE id = ? AND deleted_at IS NULL"
             ).bind(id).first { row in
@@ -228,11 +228,11 @@ extension Store {
             FROM text_problem
             WHERE kind = 'too_large' AND size < CASE error_code WHEN '\(ErrorCode.answerTooLarge.rawValue)' THEN ?2 ELSE ?1 END
             """
-        let any = try read { connection throws(SQLiteFailure) in
+        let any = try read { connection in
             try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(text).bind(answer).hasRow()
         }
         guard any else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.prepare("DELETE \(condition)").bind(text).bind(answer).run()
         }
     }
@@ -242,7 +242,7 @@ extension Store {
     package func forgetUnversionedTexts() throws(UserFacingError) {
         let isUnversioned = "FROM item INDEXED BY item_unversioned WHERE updated_at IS NULL"
         guard try hasRow("SELECT 1 \(isUnversioned) LIMIT 1"), binding.dialect != .express else { return }
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             try connection.execute(
                 """
                 UPDATE item INDEXED BY item_unversioned SET text_for = NULL
@@ -262,7 +262,7 @@ extension Store {
     /// The text of an item, where the copy has it of this very version: it is as good as asking the server.
     package func content(of id: String, version: Timestamp?) throws(UserFacingError) -> String? {
         guard let version else { return nil }
-        return try read { connection throws(SQLiteFailure) in
+        return try read { connection in
             try connection.prepare("SELECT content FROM item_body WHERE item_id = ? AND version = ?").bind(id)
                 .bind(version).first { $0.text(0) }
         }
@@ -290,7 +290,7 @@ extension Store {
     ) throws(UserFacingError) -> PullRecord {
         try requireTextRoom(answers.reduce(0) { $0 + $1.size })
         var record = record
-        try write { connection throws(SQLiteFailure) in
+        try write { connection in
             let marks = try connection.prepare("UPDATE item SET text_for = ? WHERE id = ? AND text_for IS NOT ?1")
             let heals = try connection.prepare("DELETE FROM text_problem WHERE item_id = ?")
             for answer in answers {
@@ -325,7 +325,7 @@ extension Store {
     /// - Returns: False where there is no such item any more: it was deleted, and its tombstone removed, in between.
     private static func store(
         _ text: ItemText, of due: DueText, at now: Timestamp, _ connection: Connection
-    ) throws(SQLiteFailure) -> Bool {
+    ) throws -> Bool {
         guard try connection.cached("SELECT 1 FROM item WHERE id = ?").bind(due.id).hasRow() else { return false }
         try connection.cached(
             """
@@ -340,7 +340,7 @@ extension Store {
 
     private static func save(
         _ problem: TextProblem, of due: DueText, _ connection: Connection
-    ) throws(SQLiteFailure) {
+    ) throws {
         try connection.prepare(
             """
             INSERT OR REPLACE INTO text_problem
@@ -371,9 +371,9 @@ extension Store {
 extension Statement {
     /// Binds two texts that may be long, without a copy of them, and runs.
     @discardableResult
-    fileprivate func run(withBorrowed first: String?, _ second: String?) throws(SQLiteFailure) -> Int {
-        try borrowing(first) { statement throws(SQLiteFailure) in
-            try statement.borrowing(second) { statement throws(SQLiteFailure) in try statement.run() }
+    fileprivate func run(withBorrowed first: String?, _ second: String?) throws -> Int {
+        try borrowing(first) { statement in
+            try statement.borrowing(second) { statement in try statement.run() }
         }
     }
 }

@@ -43,7 +43,7 @@ extension StoreReader {
 
     /// The index does not have them, so they are indexed in memory.
     func deletedItems(_ query: SearchQuery.Branch, limit: Int) throws(UserFacingError) -> ItemList {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             let condition = query.filter.condition()
             var items = try connection.prepare(
                 """
@@ -95,14 +95,14 @@ extension StoreReader {
 
     /// Whether the timeline has the item.
     package func isShown(_ id: String) throws(UserFacingError) -> Bool {
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.prepare("SELECT 1 FROM timeline WHERE id = ?").bind(id).hasRow()
         }
     }
 
     /// The write that was accepted with a key.
     package func entry(ofRequest key: RequestKey) throws(UserFacingError) -> OutboxEntry? {
-        try read { () throws(SQLiteFailure) in
+        try read {
             try connection.prepare("SELECT \(OutboxEntry.columns) FROM outbox WHERE request_key = ?").bind(key.text)
                 .first(OutboxEntry.init(row:))
         }

@@ -22,7 +22,7 @@ extension StoreReader {
     ///
     /// Reads the whole timeline, in one transaction.
     package func digest(at now: Timestamp) throws(UserFacingError) -> TimelineDigest {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             connection.removeDeadline()
             var (all, items) = (Fingerprint(), 0)
             // SQLite gives 15 digits of a number by itself, and it may have 17.

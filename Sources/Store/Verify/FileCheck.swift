@@ -186,13 +186,13 @@ enum FileCheck {
 extension StoreReader {
     /// Looks at the file alone, in one transaction: a minute for a million items.
     package func check() throws(UserFacingError) -> [Invariant] {
-        try readTogether { () throws(SQLiteFailure) in
+        try readTogether {
             connection.removeDeadline()
             try connection.registerTextMark()
             var found: [Invariant] = []
             for (name, rule, sql) in FileCheck.queries {
                 var invariant = Invariant(name: name, rule: rule, findings: [])
-                do throws(SQLiteFailure) {
+                do {
                     switch name {
                     case "schema": invariant.findings = Array(try foreignParts().prefix(FileCheck.mostFindings))
                     case "timeline_of_changes": invariant.findings = try contradictedChanges()
@@ -201,9 +201,8 @@ extension StoreReader {
                             "SELECT * FROM (\(sql)) LIMIT \(FileCheck.mostFindings)"
                         ).all { $0.text(0) ?? "NULL" }
                     }
-                } catch {
+                } catch let error as SQLiteFailure where [SQLITE_ERROR, SQLITE_CORRUPT].contains(error.primary) {
                     // What cannot even be asked for is a finding, too.
-                    guard [SQLITE_ERROR, SQLITE_CORRUPT].contains(error.primary) else { throw error }
                     invariant.findings = [error.message]
                 }
                 found.append(invariant)
@@ -214,7 +213,7 @@ extension StoreReader {
 
     /// What a new file of this schema has and this one has not, or not so. A file of a former release has the index as that has
     /// made it until it is built again, and its views.
-    private func foreignParts() throws(SQLiteFailure) -> [String] {
+    private func foreignParts() throws -> [String] {
         let parts = """
             SELECT type || ' ' || name || char(10) || iif(name = 'search_index', '', sql) FROM sqlite_schema
             WHERE sql IS NOT NULL AND name NOT GLOB 'search_index_*' ORDER BY 1
@@ -226,14 +225,14 @@ extension StoreReader {
             .map { String($0.prefix { $0 != "\n" }) }
     }
 
-    private func contradictedChanges() throws(SQLiteFailure) -> [String] {
+    private func contradictedChanges() throws -> [String] {
         let shown = try connection.prepare(ChangeLog.shown)
         // Where a patch changes nothing, it is what there is. A patch leaves no NULL.
         let isSame = try connection.prepare(
             "SELECT json_patch(bare, ?2) = bare FROM (SELECT json_patch('{}', ?1) AS bare)")
         var findings: [String] = []
         try connection.prepare(FileCheck.lastChanges).rows(while: findings.count < FileCheck.mostFindings) {
-            row throws(SQLiteFailure) in
+            row throws in
             guard let id = row.text(0) else { return }
             let current = try shown.bind(id).first { $0.text(0) } ?? nil
             let isDeleted = ["deleted", "identified"].contains(row.text(1))

@@ -43,7 +43,7 @@ package final class TimelineComparison {
     package init(path: String) throws(UserFacingError) {
         let reader = try StoreReader(path: path)
         self.reader = reader
-        (row, newest) = try reader.read { () throws(SQLiteFailure) in
+        (row, newest) = try reader.read {
             let connection = reader.connection
             connection.removeDeadline()
             return (
@@ -58,7 +58,7 @@ package final class TimelineComparison {
 
     /// Takes note that the server shows these, and compares them with the rows of one moment.
     package func compare(_ items: [TimelineItem]) throws(UserFacingError) -> [RowDifference] {
-        try reader.readTogether { () throws(SQLiteFailure) in
+        try reader.readTogether {
             var differences: [RowDifference] = []
             for item in items {
                 var kind: RowDifference.Kind? = .onlyThere
@@ -79,7 +79,7 @@ package final class TimelineComparison {
 
     /// Takes note that the server shows these too, in a form that cannot be compared.
     package func noteShown(_ ids: [String]) throws(UserFacingError) {
-        try reader.readTogether { () throws(SQLiteFailure) in
+        try reader.readTogether {
             for id in ids { try row.bind(id).rows { note($0.int64(Int32(ItemColumn.all.count))) } }
         }
     }
@@ -94,7 +94,7 @@ package final class TimelineComparison {
 
     /// The items that the server has not shown, and the file had when the comparison began.
     package func onlyHere(_ body: (RowDifference) -> Void) throws(UserFacingError) {
-        try reader.readTogether { () throws(SQLiteFailure) in
+        try reader.readTogether {
             try reader.connection.prepare("SELECT rowid, id, created_at, title FROM item WHERE deleted_at IS NULL")
                 .rows { row in
                     let number = row.int64(0)
@@ -110,7 +110,7 @@ package final class TimelineComparison {
 
     /// Whether the file still has it.
     package func hasItem(_ id: String) throws(UserFacingError) -> Bool {
-        try reader.readTogether { () throws(SQLiteFailure) in try row.bind(id).hasRow() }
+        try reader.readTogether { try row.bind(id).hasRow() }
     }
 
     // MARK: Texts
@@ -121,7 +121,7 @@ package final class TimelineComparison {
     package func ids(
         after id: String, part: Int, of parts: Int, limit: Int
     ) throws(UserFacingError) -> (ids: [String], last: String?) {
-        try reader.readTogether { () throws(SQLiteFailure) in
+        try reader.readTogether {
             let all = try reader.connection.cached(
                 "SELECT id FROM item WHERE id > ? AND deleted_at IS NULL ORDER BY id LIMIT ?"
             ).bind(id).bind(limit).all { $0.text(0) }
@@ -137,7 +137,7 @@ package final class TimelineComparison {
 
     /// Compares a text with the file's.
     package func state(of text: ItemText) throws(UserFacingError) -> TextState {
-        try reader.readTogether { () throws(SQLiteFailure) in
+        try reader.readTogether {
             try reader.connection.cached(
                 """
                 SELECT body.content, body.transcription, body.metadata, item.updated_at, \(TextTables.isBehind),
