@@ -174,10 +174,10 @@ package actor Store {
         return connection
     }
 
-    /// Empties the WAL as far as readers allow, closes the file and releases the lock.
     /// Rows that were written since it was opened: another number after each change.
     package var changes: Int64 { connection?.totalChanges ?? 0 }
 
+    /// Empties the WAL as far as readers allow, closes the file and releases the lock.
     package func close() {
         guard connection != nil else { return }
         closeFile()
