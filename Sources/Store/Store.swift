@@ -47,9 +47,7 @@ package actor Store {
     /// Server, dialect and account that the file is bound to. To be read without waiting for a commit.
     package nonisolated var binding: Binding { bound.withLock { $0 } }
     private nonisolated let bound: Mutex<Binding>
-    /// Time during which the server could be reached: what the file has, and what it does not have yet.
-    var savedReachable: Double
-    var unsavedReachable: Double = 0
+    var reachable: ReachableTime
     /// Writes that are delivered while pages are under way, and creations that a page may bring.
     var inFlight: InFlightWrites
     /// Errors that could not be written when they were met. Few: codes are a closed set.
@@ -144,7 +142,7 @@ package actor Store {
             try Self.markInterruptedSendsUnknown(opened)
             mark = try Self.mark(opened, statements, path: path, log: log)
             inFlight = try InFlightWrites(opened)
-            savedReachable = try opened.double("SELECT reachable_seconds FROM copy")
+            reachable = ReachableTime(saved: try opened.double("SELECT reachable_seconds FROM copy"))
             logIdentity = try FileIdentity(path: path + "-wal")
             indexIdentity = try FileIdentity(path: path + "-shm")
         } catch {

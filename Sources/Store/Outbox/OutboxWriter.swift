@@ -1,17 +1,23 @@
 package import PRSNLCore
 
-extension Store {
-    /// Seconds during which the server could be reached, over the file's life, by memory.
-    var reachable: Double { savedReachable + unsavedReachable }
+/// Seconds during which the server could be reached, over the file's life: the outbox's own clock.
+struct ReachableTime {
+    /// What the file has.
+    var saved: Double
+    /// What it does not have yet.
+    var unsaved: Double = 0
+    var all: Double { saved + unsaved }
+}
 
+extension Store {
     /// Adds to the time during which the server could be reached. It is saved with the outbox's next move, or
     /// by `saveReachable`.
     package func noteReachable(_ duration: Duration) {
-        unsavedReachable += Double(duration.wholeMicroseconds) / 1e6
+        reachable.unsaved += Double(duration.wholeMicroseconds) / 1e6
     }
 
     package func saveReachable() throws(UserFacingError) {
-        guard unsavedReachable > 0 else { return }
+        guard reachable.unsaved > 0 else { return }
         try writeOutbox { _ in }
     }
 
@@ -21,15 +27,15 @@ extension Store {
     func writeOutbox<Result>(
         _ body: (Connection) throws -> Result
     ) throws(UserFacingError) -> Result {
-        let saving = unsavedReachable
+        let saving = reachable.unsaved
         let result = try write(durably: true, from: .here) { connection in
             if saving > 0 {
                 try connection.cached("UPDATE copy SET reachable_seconds = reachable_seconds + ?").bind(saving).run()
             }
             return try body(connection)
         }
-        savedReachable += saving
-        unsavedReachable -= saving
+        reachable.saved += saving
+        reachable.unsaved -= saving
         return result
     }
 
@@ -50,7 +56,7 @@ extension Store {
 
     func writer(_ connection: Connection, now: Timestamp) -> OutboxWriter {
         OutboxWriter(
-            connection: connection, statements: statements, now: now, serverNow: serverNow, reachable: reachable)
+            connection: connection, statements: statements, now: now, serverNow: serverNow, reachable: reachable.all)
     }
 }
 
@@ -63,7 +69,7 @@ struct OutboxWriter {
     let now: Timestamp
     /// The times of items are compared with this.
     let serverNow: ServerTime?
-    /// Seconds during which the server could be reached: the outbox's own clock.
+    /// `ReachableTime`, in seconds.
     let reachable: Double
     var deltas = CounterDeltas()
     /// Items that something waits for until the server has processed them: for `InFlightWrites`, after the commit.
