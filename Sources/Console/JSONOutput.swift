@@ -44,9 +44,9 @@ package enum JSONOutput {
     }
 }
 
-/// The numbers of a document that somebody else wrote.
+/// The numbers of a document that another program wrote.
 enum ForeignNumbers {
-    /// The same document with each number clamped as `ForeignNumber` says: none of ours is so large, and arithmetic on others
+    /// The same document with each number clamped as `ForeignNumber` says: ours are never so large, and arithmetic on others
     /// would end the program.
     static func clamped(_ json: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []

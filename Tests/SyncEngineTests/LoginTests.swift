@@ -207,10 +207,10 @@ import Testing
         _ = try await process.store.accept([WriteDraft.note("a note")], now: fixture.time.now)
         engine.writesAccepted()
         try await eventually("the refusal") { engine.state.connectivity.state == .unauthorized }
-        try await eventually("the pause") { engine.state.hindrance != nil }
+        try await eventually("the pause") { engine.state.blocker != nil }
         engine.writesAccepted(manual: true)
         #expect(await engine.sync(SyncRequest()).problem?.code == .accountChanged)
-        try await eventually("the pause") { engine.state.hindrance != nil }
+        try await eventually("the pause") { engine.state.blocker != nil }
         fixture.server.reassignTokens(to: .owner)
         #expect(await engine.sync(SyncRequest()).problem == nil)
         try await eventually("the delivery") { try fixture.states() == [.delivered] }

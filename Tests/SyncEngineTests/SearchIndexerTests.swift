@@ -44,7 +44,7 @@ import Testing
         try await fixture.pull()
         try execute(
             """
-            CREATE TRIGGER hindrance BEFORE INSERT ON search_document BEGIN SELECT RAISE(ABORT, 'it is hindered'); END
+            CREATE TRIGGER blocker BEFORE INSERT ON search_document BEGIN SELECT RAISE(ABORT, 'it is hindered'); END
             """, fixture)
         try await fixture.withEngine(searchIndex: true) { engine, store in
             fixture.time.stand()
@@ -60,7 +60,7 @@ import Testing
             #expect(
                 try await store.recurringErrors().contains { $0.endpoint == "search index" && !$0.isOver },
                 "a pull that succeeds does not end it")
-            try execute("DROP TRIGGER hindrance", fixture)
+            try execute("DROP TRIGGER blocker", fixture)
             switch end {
             case "commit":
                 try await store.recordError(code: .offline, endpoint: "a test", message: "", at: fixture.time.now)

@@ -63,7 +63,7 @@ struct ChangeStream {
                     throw error
                 }
             }
-            // Whoever may not ask the daemon looks by himself.
+            // A user who may not ask the daemon reads the file.
             if try drain() != .fine { return .error }
             if isInterrupted(within: Self.pause) { return .fine }
         }
@@ -187,9 +187,9 @@ struct ChangeStream {
     // MARK: Into a command
 
     /// At least once and in order. What the command refuses again and again is halved, down to one row, which is set aside: one bad
-    /// title stops nobody's hook.
+    /// title stops no hook.
     ///
-    /// - Returns: False where it refuses, and nobody waits for another try.
+    /// - Returns: False where it refuses, and no one waits for another try.
     private mutating func hand(
         _ rows: [Change], to command: ChangeCommand, _ epoch: String
     ) throws(UserFacingError) -> Bool {

@@ -76,7 +76,7 @@ package final class MarkdownExport {
         for entry in entries where entry.isFile && !entry.name.hasPrefix(".") {
             guard entry.name.hasSuffix(ItemFileName.suffix) else { continue }
             guard let head = try head(entry.name), let id = head.id else { continue }
-            // One of another copy, which a person has put here, is none of ours.
+            // One of another copy, which a person has put here, is left alone.
             if let provenance = head.provenance, !marks.contains(provenance.copy) { continue }
             found[ByteText(id), default: []].append((entry.name, head.provenance))
         }

@@ -50,7 +50,7 @@ extension StatusReport: Report {
 
     private var whatIsMissing: String? {
         if copy.newAsOf == nil, copy.live == 0, daemon == nil { return "Nothing was pulled yet" }
-        if let hindrance { return hindrance }
+        if let blocker { return blocker }
         guard copy.complete, let newAsOf = copy.newAsOf else {
             return copy.newAsOf == nil && copy.live == 0 ? "Nothing was pulled yet" : "The copy is not complete yet"
         }
@@ -71,7 +71,7 @@ extension StatusReport: Report {
     }
 
     /// Why nothing is read any more, or not all of it.
-    private var hindrance: String? {
+    private var blocker: String? {
         guard let daemon else {
             let time = copy.newAsOf.map { "; this copy is of \(Formatting.time($0))" } ?? ""
             return (noDaemon?.state ?? .stopped).sentence + time

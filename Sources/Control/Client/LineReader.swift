@@ -169,7 +169,7 @@ package struct Interruption: Sendable {
         raise(signal)
     }
 
-    /// Waits until a descriptor can be read, or until the signal, or until nobody reads the output.
+    /// Waits until a descriptor can be read, or until the signal, or until no one reads the output.
     ///
     /// - Parameter milliseconds: -1 for no limit.
     /// - Returns: `nil` after the signal; else whether the descriptor can be read.

@@ -127,7 +127,7 @@ extension Advice: Codable {
     }
 }
 
-/// A daemon has suggested a command that is none of ours. Where a member may be `null`, it is.
+/// A daemon has suggested a command that is not one of ours. Where a member may be `null`, it is.
 struct ForeignCommand: Error {}
 
 extension CodingUserInfoKey {

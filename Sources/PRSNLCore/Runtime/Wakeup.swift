@@ -22,7 +22,7 @@ package final class Wakeup: Sendable {
 
     /// Waits at most `duration`. Returns early when signalled or cancelled. One task at a time.
     ///
-    /// The sleep has ended when `signal` returns: whoever counts sleepers, as the time of tests does, counts it no longer.
+    /// The sleep has ended when `signal` returns: a count of sleepers, such as that of the time of tests, no longer has it.
     package func wait(atMost duration: Duration, time: TimeSource) async {
         let nap = state.withLock { state -> Task<Void, Never>? in
             if state.isSignalled || Task.isCancelled {

@@ -29,7 +29,7 @@ package enum SafeText {
 }
 
 extension JSONFields.Failure {
-    /// Fit for a terminal: a name that somebody else wrote is short and harmless.
+    /// Fit for a terminal: a name that another person wrote is short and harmless.
     package var reason: String {
         guard let name else { return problem }
         let text = SafeText.harmless(String(name.prefix(40)))

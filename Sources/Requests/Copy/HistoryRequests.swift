@@ -76,7 +76,7 @@ package struct WatchRequest: Request {
     package var isChange: Bool { false }
     package var place: RequestPlace { .daemon }
 
-    /// Twice a second at the most, and only while somebody watches.
+    /// Twice a second at the most, and only while a person watches.
     private static let interval: Duration = .milliseconds(500)
     /// Rows are told at once. Without any, so often.
     private static let longest: Duration = .seconds(3_600)
@@ -90,7 +90,7 @@ package struct WatchRequest: Request {
         if changes {
             let (id, wakeup) = parts.store.changesMade.join()
             defer { parts.store.changesMade.leave(id) }
-            // The first: whoever reads after it misses nothing.
+            // The first: a client that reads after it misses nothing.
             context.send(ChangeSign())
             while !Task.isCancelled {
                 await wakeup.wait(atMost: Self.longest, time: context.time)

@@ -57,11 +57,11 @@ extension RequestContext {
         let now = now
         var entry = entry
         if let until = state.refusedUntil[entry.id] { entry.nextAttemptAt = until }
-        let nextTry = state.hindrance?.until ?? now
-        if let hindrance = state.hindrance, dueAt <= max(now, nextTry) {
+        let nextTry = state.blocker?.until ?? now
+        if let blocker = state.blocker, dueAt <= max(now, nextTry) {
             entry.nextAttemptAt = max(dueAt, nextTry)
-            entry.errorCode = hindrance.error.code.rawValue
-            entry.errorMessage = hindrance.error.message
+            entry.errorCode = blocker.error.code.rawValue
+            entry.errorMessage = blocker.error.message
         }
         return entry
     }
@@ -89,7 +89,7 @@ package struct QueueReport: ControlReply {
         let state = context.engine
         self.init(
             list, filter: filter, source: context.source, connectivity: state?.connectivity, wait: state?.serverWait,
-            problem: state?.hindrance?.error, now: context.now)
+            problem: state?.blocker?.error, now: context.now)
     }
 
     package init(

@@ -283,7 +283,7 @@ package enum Sending: String, Sendable, Codable {
     init(_ state: EngineState) {
         self =
             switch state.connectivity.state {
-            case .online: state.hindrance == nil ? .inTurn : .whenPossible
+            case .online: state.blocker == nil ? .inTurn : .whenPossible
             case .unauthorized: .whenAuthorized
             case .unknown, .offline, .unreachable, .portal: .whenReachable
             }

@@ -190,7 +190,7 @@ extension StatusReport {
             copy.search?.progress = engine.indexing
             copy.texts?.enabled = engine.copiesTexts
             if let problem = engine.textsProblem { copy.texts?.problem = problem }
-            if outbox.waiting > 0 { outbox.problem = engine.hindrance?.error }
+            if outbox.waiting > 0 { outbox.problem = engine.blocker?.error }
         }
         // A time that lies in the future says that the clock was set back, and nothing about the copy.
         func past(_ time: Timestamp?) -> Timestamp? { time.flatMap { $0 <= now ? $0 : nil } }
@@ -217,7 +217,7 @@ extension StatusReport {
         if summary.copy.deletionsHeld > 0 { reasons.append(.deletionsHeld) }
         if summary.outbox.parked > 0 { reasons.append(.writesParked) }
         if let failing = summary.outbox.failing, failing.ownCount > 0 { reasons.append(.writesFailing) }
-        if summary.outbox.waiting > 0, engine?.hindrance?.isLasting == true { reasons.append(.writesHeld) }
+        if summary.outbox.waiting > 0, engine?.blocker?.isLasting == true { reasons.append(.writesHeld) }
         if let problem, problem.code.needsPerson { reasons.append(.problem) }
         return reasons
     }

@@ -2,7 +2,7 @@ import CSQLite
 import PRSNLCore
 
 /// What items were before a transaction, to be compared with what they are at its end: so a change is one row, however many
-/// tables it takes, and whoever makes it.
+/// tables it takes, and from wherever it comes.
 ///
 /// Triggers call for it before each row is touched. They are the store's own (`TEMP`) and stand in no file. They are short, because
 /// SQLite compiles them into each statement.

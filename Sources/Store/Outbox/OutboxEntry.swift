@@ -380,7 +380,7 @@ extension OutboxWriter {
         for id in try ids.all({ $0.int64(0) }) { try change(id, body) }
     }
 
-    /// Ends an entry, or parks it, without more ado.
+    /// Ends an entry, or parks it.
     mutating func move(
         _ id: Int64, from: OutboxEntry.State, to state: OutboxEntry.State, supersededBy: Int64? = nil,
         reason: OutboxEntry.Reason? = nil, remark: String? = nil

@@ -118,7 +118,7 @@ extension OutboxTask {
         task.others = group.map(\.id).filter { $0 != id }
         if task.entry.kind == .edit { try task.noteKnown(rows, group, connection) }
         let isUnderWay = task.entry.state != .queued
-        // An edit that has no answer is compared anew, and a creation is looked for as it was sent.
+        // An edit that has no answer is compared again, and a creation is looked for as it was sent.
         if isUnderWay, task.entry.kind.isCreation, group.count > 1 {
             let sent = try connection.cached(
                 "SELECT payload FROM outbox_attempt WHERE entry_id = ? AND purpose = 'send' ORDER BY number DESC LIMIT 1"
@@ -212,7 +212,7 @@ extension OutboxTask {
         known += try connection.cached(
             "SELECT payload FROM outbox_attempt WHERE entry_id IN (SELECT value FROM json_each(?)) AND payload IS NOT NULL"
         ).bind(ids).all { ItemEdit(json: $0.text(0)) }
-        // A remark replaces no summary, whoever has written that.
+        // A remark replaces no summary, from here or from elsewhere.
         let summaries = group.filter { $0.edit?.summary != nil }
         guard !summaries.isEmpty, summaries.allSatisfy(\.isRemark) else { return }
         for index in known.indices { known[index].summary = nil }

@@ -9,7 +9,7 @@
 /// - `search_piece`: a long text is indexed in pieces, each of which is a document of its own. The pieces of items that have
 ///   more than one, the first among them, which is the item's document. `search_document.position`: bytes of the item's texts
 ///   that have a piece; NULL where all have.
-/// - `search_due`: items that have changed since they were indexed. Triggers keep it, so that it is true whoever writes, and
+/// - `search_due`: items that have changed since they were indexed. Triggers keep it, so that it is true for every writer, and
 ///   whenever the process ends.
 /// - `search_state.through`: rows of `item` above it are new and not indexed yet. So a page's new items cost nothing. NULL
 ///   until the index is begun: with `search_index = no`, a change costs nothing either.

@@ -1,5 +1,5 @@
 /// Where items are read from in the order of time: a part of a query. Some together are merged by SQLite, each of them in its own
-/// order already, so that nothing is sorted as a whole and that whoever has enough can stop.
+/// order already, so that nothing is sorted as a whole and that a reader that has enough can stop.
 struct ItemSource {
     /// What has a row for each item, under the name `source`.
     private var table: String

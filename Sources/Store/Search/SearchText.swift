@@ -11,7 +11,7 @@
 struct SearchText {
     /// The words, apart from each other by control characters.
     private(set) var bytes: [UInt8] = []
-    /// Where in the text each of the bytes comes from; `nil` where nobody asks.
+    /// Where in the text each of the bytes comes from; `nil` where no one asks.
     private(set) var origins: [Int32]?
     /// The last character, where it is a word of its own.
     private var last: UInt32 = 0

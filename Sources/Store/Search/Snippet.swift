@@ -72,7 +72,7 @@ extension StoreReader {
 
     /// Before a statement is under way that is to go on: a new table ends it (SQLITE_ABORT_ROLLBACK).
     func makeRoomForTexts() throws {
-        // Nobody asks for places in it.
+        // No one asks for places in it.
         try connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.candidate USING \(Self.columns), content='', \(SearchTables.tokenizer))"
         )

@@ -22,7 +22,7 @@ package struct EngineState: Sendable, Equatable {
     }
 
     /// What failed before the next send could begin, whichever entry's turn it is.
-    package struct Hindrance: Sendable, Equatable {
+    package struct Blocker: Sendable, Equatable {
         package var error: UserFacingError
         /// Whether it will hardly be over in a second.
         package var isLasting: Bool
@@ -55,7 +55,7 @@ package struct EngineState: Sendable, Equatable {
     /// `nil` where the server takes writes as they come.
     package var serverWait: ServerWait?
     /// Why nothing is sent though the server can be reached; `nil` when all is well.
-    package var hindrance: Hindrance?
+    package var blocker: Blocker?
     /// When writes that the server has refused are tried again, by entry.
     package var refusedUntil: [Int64: Timestamp] = [:]
 

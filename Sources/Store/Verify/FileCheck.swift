@@ -18,7 +18,7 @@ package struct Invariant: Sendable, Equatable, Codable {
     private enum CodingKeys: CodingKey { case name, rule, findings }
 }
 
-/// What holds in a sound file at every moment, whoever was killed and when.
+/// What holds in a sound file at every moment, whichever process was killed and when.
 enum FileCheck {
     /// A query of each gives what does not hold, in words. Of two, `StoreReader.check` has more than a query.
     static let queries: [(name: String, rule: String, sql: String)] = [

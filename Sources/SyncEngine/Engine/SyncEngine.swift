@@ -70,7 +70,7 @@ package final class SyncEngine: Sendable {
         if state.connectivity.state == .unauthorized { state.problem = state.problem ?? state.connectivity.reason }
         state.serverWait = replayer.serverWait
         state.refusedUntil = replayer.refusedUntil
-        state.hindrance = replayer.hindrance
+        state.blocker = replayer.blocker
         return state
     }
 

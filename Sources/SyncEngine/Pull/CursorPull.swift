@@ -269,7 +269,7 @@ extension CursorPull {
         return (read, before.isUnanchored ? .unanchored(fetched.page) : nil)
     }
 
-    /// So many items that are known in an interval may all be gone from the list, without more ado: they become deletion candidates, and
+    /// So many items that are known in an interval may all be gone from the list at once: they become deletion candidates, and
     /// are asked for one by one.
     private static let believableAbsence = 5
     /// How many items are asked for by their id, to see who is right.

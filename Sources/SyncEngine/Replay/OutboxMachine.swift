@@ -51,7 +51,7 @@ struct OutboxMachine: Sendable {
         case .failed(let error):
             return conclude(WriteOutcome(error, kind: task.entry.kind), because: error, task, moment)
         case .lookedUp(let outcome):
-            gate.hindrance = nil
+            gate.blocker = nil
             return conclude(outcome, task, moment)
         case .lookupFailed(let failure): return lookupFailed(failure, task, moment)
         case .located(let whereabouts, let error): return located(whereabouts, error, task, moment)

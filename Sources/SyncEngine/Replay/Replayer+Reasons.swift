@@ -8,33 +8,33 @@ extension Replayer {
     func publish(_ new: SendGate) async {
         let old = gate.withLock { gate in
             defer { gate = new }
-            return gate.hindrance
+            return gate.blocker
         }
-        guard new.hindrance != old else { return }
+        guard new.blocker != old else { return }
         changes.announce()
-        guard let hindrance = new.hindrance else { return await endHindrance() }
+        guard let blocker = new.blocker else { return await endBlocker() }
         // The first, the second, the fourth and so on: hours of it are a few writes to the disk.
-        let failures = hindrance.failures
-        guard !hindrance.isOfDatabase, failures & (failures - 1) == 0 else { return }
+        let failures = blocker.failures
+        guard !blocker.isOfDatabase, failures & (failures - 1) == 0 else { return }
         await SyncFailure.logged(
             log, "the error is remembered until it can be written", at: .debug,
             try await store.recordError(
-                code: hindrance.error.code, endpoint: Store.outboxEndpoint, message: hindrance.error.message,
+                code: blocker.error.code, endpoint: Store.outboxEndpoint, message: blocker.error.message,
                 times: max(1, failures / 2), at: time.now()))
     }
 
-    func endHindrance() async {
+    func endBlocker() async {
         await SyncFailure.logged(
             log, "an error that is over stands in the list", at: .debug,
             try await store.endErrors(at: Store.outboxEndpoint))
     }
 
     /// Why nothing is sent, where something other than the network is the reason.
-    var hindrance: EngineState.Hindrance? {
+    var blocker: EngineState.Blocker? {
         let gate = gate.withLock { $0 }
-        guard let hindrance = gate.hindrance, !network.current.state.isClosed else { return nil }
-        return EngineState.Hindrance(
-            error: hindrance.error, isLasting: hindrance.isLasting, until: timestamp(gate.opensAt))
+        guard let blocker = gate.blocker, !network.current.state.isClosed else { return nil }
+        return EngineState.Blocker(
+            error: blocker.error, isLasting: blocker.isLasting, until: timestamp(gate.opensAt))
     }
 
     /// The disk does not take what has to be written before and after each request.

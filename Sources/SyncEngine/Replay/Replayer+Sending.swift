@@ -37,7 +37,7 @@ extension Replayer {
         case .create(let item):
             // The cursor dialect can be asked for a URL afterwards.
             if item.url == nil || lookup.dialect != .cursor { evidence = try await lookup.evidence() }
-        // What was asked for was asked for anew since, and that is delivered.
+        // What was asked for was asked for again since, and that is delivered.
         case .edit(let edit) where edit.isEmpty: return .delivered(WriteOutcome.Delivery())
         case .edit(let edit):
             if try await store.awaitsOn(task.entry, now: time.now()) { return nil }
@@ -127,7 +127,7 @@ extension Replayer {
         var answered: [WriteRecord] = []
         while !batch.isEmpty {
             let tasks = batch
-            memory.machine.gate.hindrance = nil
+            memory.machine.gate.blocker = nil
             for task in tasks where task.entry.kind.isCreation { memory.machine.gate.pace.noteSent(at: time.uptime()) }
             async let answers = answers(to: tasks, lookup)
             batch = await record(answered, thenSending: readyKinds(lookup.dialect, memory), &memory)

@@ -55,7 +55,7 @@ final class Replayer: Sendable {
     /// Sends until the task is cancelled.
     func run() async {
         var memory = await remember()
-        await endHindrance()
+        await endBlocker()
         while !Task.isCancelled {
             heartbeat.wake()
             await HangPoint.replayer.suspend()
@@ -169,7 +169,7 @@ final class Replayer: Sendable {
                     now: time.now(), sending: gate.sendable(at: uptime), excluding: gate.leftAlone(at: uptime))
             else {
                 refusedByDisk.withLock { $0 = nil }
-                memory.machine.gate.hindrance = nil
+                memory.machine.gate.blocker = nil
                 await publish(memory.machine.gate)
                 return try await idle(memory)
             }

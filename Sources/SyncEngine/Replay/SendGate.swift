@@ -27,7 +27,7 @@ struct SendGate: Sendable {
     /// Writes in a row whose login had changed since its proof.
     private var replacedLogins = 0
     /// Why nothing could be sent at the last try, whichever entry's turn it was. `nil` once a send begins.
-    var hindrance: Hindrance?
+    var blocker: Blocker?
 
     /// What concerns no single entry, until the loop has taken it.
     var notes: [Note] = []
@@ -44,7 +44,7 @@ struct SendGate: Sendable {
 
     /// What fails before a send fails for all entries. It is kept here and not in each entry's row: a row for each of them
     /// at every try would be thousands of writes to the disk.
-    struct Hindrance: Sendable, Equatable {
+    struct Blocker: Sendable, Equatable {
         var error: UserFacingError
         var isOfDatabase: Bool
         /// Tries in a row that ended with this error.
@@ -109,11 +109,11 @@ struct SendGate: Sendable {
             return pausedUntil = max(pausedUntil, moment.uptime + .milliseconds(50))
         }
         unanswered += 1
-        let isAgain = hindrance?.error.code == failure.error.code
-        hindrance = Hindrance(
+        let isAgain = blocker?.error.code == failure.error.code
+        blocker = Blocker(
             error: failure.error, isOfDatabase: failure.origin == .database,
-            failures: isAgain ? (hindrance?.failures ?? 0) + 1 : 1,
-            isLasting: hindrance != nil || failure.verdict != .retry(after: nil))
+            failures: isAgain ? (blocker?.failures ?? 0) + 1 : 1,
+            isLasting: blocker != nil || failure.verdict != .retry(after: nil))
         let wait: Duration
         switch failure.verdict {
         case .retry(after: let asked?):
