@@ -53,7 +53,8 @@ def changes(bench):
         follower = stack.enter_context(subprocess.Popen(
             [tour.CONTROL, "--config", setting.path, "changes", "--follow", "--json", "--since",
              datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")],
-            stdout=subprocess.PIPE, env=tour.clean_environment()))
+            # Without a buffer: select(2) does not see what is in one.
+            stdout=subprocess.PIPE, bufsize=0, env=tour.clean_environment()))
         stack.callback(follower.kill)
         if b"epoch" not in follower.stdout.readline():
             raise Failed("the first line has no epoch")
