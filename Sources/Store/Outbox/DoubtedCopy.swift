@@ -39,7 +39,7 @@ extension Store {
         }
         // On the disk before the mark is ahead of it.
         try connection.synchronize(durably: true)
-        try connection.transaction {
+        try connection.transaction { () -> Void in
             try connection.prepare("UPDATE copy SET mark = ?, sends = sends + 1").bind(mark.id).run()
         }
         _ = mark.follow(sends + 1)

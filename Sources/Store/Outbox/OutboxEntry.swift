@@ -303,24 +303,50 @@ struct Standing: Sendable, Equatable {
         if state != .superseded { supersededFrom = nil }
     }
 
-    private static let columns = """
-        state, item_id, ended_at, next_attempt_at, attempts, failures, failed_looks, last_attempt_at, superseded_by,
-        superseded_from, remark, error_code, error_message, maybe_applied, awaits_item, is_unverified, by_hand, evidence, base,
-        theirs, undecided_since, undecided_here, is_withdrawn, reason
-        """
+    private enum Value: Equatable {
+        case text(String?)
+        case time(Timestamp?)
+        case number(Int?)
+        case flag(Bool)
 
-    private func write(_ id: Int64, _ connection: Connection) throws {
-        try connection.cached(
-            """
-            UPDATE outbox SET (\(Self.columns))
-                = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?
-            """
-        ).bind(state.rawValue).bind(itemID).bind(endedAt).bind(dueAt).bind(attempts).bind(failures).bind(failedLookups)
-            .bind(lastAttemptAt).bind(supersededBy.map(Int.init)).bind(supersededFrom?.rawValue).bind(remark)
-            .bind(errorCode).bind(errorMessage).bind(isMaybeApplied ? 1 : 0).bind(awaitsItem ? 1 : 0)
-            .bind(isUnverified ? 1 : 0).bind(manual?.rawValue).bind(evidence).bind(base).bind(theirs)
-            .bind(undecidedSince).bind(undecidedHere).bind(isWithdrawn ? 1 : 0)
-            .bind(reason?.rawValue).bind(Int(id)).run()
+        func bind(to statement: Statement) {
+            switch self {
+            case .text(let text): statement.bind(text)
+            case .time(let time): statement.bind(time)
+            case .number(let number): statement.bind(number)
+            case .flag(let isSet): statement.bind(isSet ? 1 : 0)
+            }
+        }
+    }
+
+    private static let columns = [
+        "state", "item_id", "ended_at", "next_attempt_at", "attempts", "failures", "failed_looks", "last_attempt_at",
+        "superseded_by", "superseded_from", "remark", "error_code", "error_message", "maybe_applied", "awaits_item",
+        "is_unverified", "by_hand", "evidence", "base", "theirs", "undecided_since", "undecided_here", "is_withdrawn",
+        "reason",
+    ]
+
+    /// Of the columns, in their order.
+    private var values: [Value] {
+        [
+            .text(state.rawValue), .text(itemID), .time(endedAt), .time(dueAt), .number(attempts), .number(failures),
+            .number(failedLookups), .time(lastAttemptAt), .number(supersededBy.map(Int.init)),
+            .text(supersededFrom?.rawValue), .text(remark), .text(errorCode), .text(errorMessage),
+            .flag(isMaybeApplied), .flag(awaitsItem), .flag(isUnverified), .text(manual?.rawValue), .text(evidence),
+            .text(base), .text(theirs), .time(undecidedSince), .time(undecidedHere), .flag(isWithdrawn),
+            .text(reason?.rawValue),
+        ]
+    }
+
+    /// Only what has changed: SQLite writes an entry of each index again that has a column which is set
+    /// (https://sqlite.org/queryplanner.html).
+    private func write(_ id: Int64, _ before: Standing, _ connection: Connection) throws {
+        let changed = zip(Self.columns, zip(before.values, values)).filter { $1.0 != $1.1 }
+        guard !changed.isEmpty else { return }
+        let set = changed.map { $0.0 + " = ?" }.joined(separator: ", ")
+        let statement = try connection.cached("UPDATE outbox SET \(set) WHERE id = ?")
+        for (_, (_, value)) in changed { value.bind(to: statement) }
+        try statement.bind(Int(id)).run()
     }
 
     /// - Returns: What it was, and what it is; `nil` where there is no such entry.
@@ -328,13 +354,13 @@ struct Standing: Sendable, Equatable {
         _ id: Int64, _ connection: Connection, now: Timestamp, _ body: (inout Standing) throws -> Void
     ) throws -> (before: Standing, after: Standing)? {
         let found =
-            try connection.cached("SELECT \(columns) FROM outbox WHERE id = ?").bind(Int(id))
+            try connection.cached("SELECT \(columns.joined(separator: ", ")) FROM outbox WHERE id = ?").bind(Int(id))
             .first { Standing($0) } ?? nil
         guard let before = found else { return nil }
         var after = before
         try body(&after)
         after.settle(at: now)
-        if after != before { try after.write(id, connection) }
+        try after.write(id, before, connection)
         return (before, after)
     }
 }
