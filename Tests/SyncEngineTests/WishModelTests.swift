@@ -165,7 +165,8 @@ private final class WishWorld {
             """
             SELECT id FROM outbox WHERE is_unverified IS 1 AND base IS NOT NULL AND kind IN ('capture', 'note')
             UNION SELECT edit.follows FROM outbox AS edit JOIN outbox AS made ON made.id = edit.follows
-            WHERE edit.state IN ('queued', 'parked') AND made.base IS NOT NULL AND made.kind IN ('capture', 'note')
+            WHERE edit.state IN ('queued', 'parked') AND NOT (edit.maybe_applied AND edit.error_code IS NULL)
+                AND made.base IS NOT NULL AND made.kind IN ('capture', 'note')
             """)
         let outcome = try await process.store.undo(now: fixture.time.now)
         for kept in outcome.kept where following.contains("\(kept.entry)") { model.withdrawn(kept.entry) }

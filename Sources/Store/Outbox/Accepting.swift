@@ -126,8 +126,8 @@ extension OutboxWriter {
             try unpark(creation.id, to: .queued, manual: nil, isCreation: true)
         }
         // One that waits only to be compared again goes along with it.
-        for other in open where other.kind == .edit && other.state == .queued && other.maybeApplied {
-            try change(other.id) { if $0.errorCode == nil, !$0.awaitsItem { $0.dueAt = nil } }
+        for other in open where other.kind == .edit && other.isSettling {
+            try change(other.id) { if !$0.awaitsItem { $0.dueAt = nil } }
         }
         try refreshLocalEdit(item)
         if !isDue { try advance(item) }

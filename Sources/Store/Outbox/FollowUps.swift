@@ -67,7 +67,7 @@ extension OutboxWriter {
         let wasUnverified = try connection.cached("SELECT 1 FROM outbox WHERE id = ? AND is_unverified = 1")
             .bind(Int(creation.id)).hasRow()
         let following = try open(creation.itemID).filter { entry in
-            entry.follows == creation.id && (entry.state == .queued || entry.state == .parked)
+            entry.follows == creation.id && (entry.state == .queued || entry.state == .parked) && !entry.isSettling
         }
         guard wasUnverified || !following.isEmpty else { return [] }
         try change(creation.id) { ($0.isUnverified, $0.isWithdrawn) = (false, true) }

@@ -35,7 +35,7 @@ struct Desired: Sendable, Equatable {
     private(set) var deletion: Int64?
     private var title: Asked<String>?
     private var summary: Asked<String>?
-    /// What was said with a URL. It becomes the summary of an item that has none.
+    /// What was said with a URL, and no summary after it. It becomes the summary of an item that has none, and replaces none.
     private var remark: Asked<String>?
     /// The intent whose tags took the place of all before. What `tags` does not name is then not wanted.
     private var replacesTags: Int64?
@@ -70,7 +70,7 @@ struct Desired: Sendable, Equatable {
                 if isRemark {
                     remark = Asked(value: text, by: number)
                 } else {
-                    summary = Asked(value: text, by: number)
+                    (summary, remark) = (Asked(value: text, by: number), nil)
                 }
             }
             if let all = edit.tags {
@@ -137,7 +137,8 @@ struct Desired: Sendable, Equatable {
     func lacking(of number: Int64, in theirs: ItemEdit) -> ItemEdit {
         var edit = ItemEdit()
         if let title, title.by == number, !ServerText.isSame(title.value, theirs.title) { edit.title = title.value }
-        if let asked = summary ?? remark, asked.by == number, !ServerText.isSame(asked.value, theirs.summary) {
+        for asked in [summary, remark].compactMap(\.self)
+        where asked.by == number && !ServerText.isSame(asked.value, theirs.summary) {
             edit.summary = asked.value
         }
         let there = Tags.set(theirs.tags ?? [])
@@ -148,7 +149,7 @@ struct Desired: Sendable, Equatable {
 
     /// Whether anything that the intent asks for is still wanted, and was not asked for again by a later one.
     func wants(_ number: Int64) -> Bool {
-        title?.by == number || (summary ?? remark)?.by == number || replacesTags == number
+        title?.by == number || summary?.by == number || remark?.by == number || replacesTags == number
             || tags.contains { $0.value.by == number } || creation?.by == number || deletion == number
     }
 }

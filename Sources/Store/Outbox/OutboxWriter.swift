@@ -89,6 +89,7 @@ struct OutboxWriter {
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
         var follows: Int64?
+        var hasFailed: Bool
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
         var intent: Intent {
@@ -97,13 +98,15 @@ struct OutboxWriter {
         }
         /// Whether the server certainly has nothing of it.
         var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
+        /// Whether the server was seen to have it, and it only waits to be compared again (`WriteOutcome.settling`).
+        var isSettling: Bool { state == .queued && maybeApplied && !hasFailed }
     }
 
     /// The entries of an item that are not over, in the order in which they were asked for.
     func open(_ item: String) throws -> [Open] {
         try connection.cached(
             """
-            SELECT id, kind, state, attempts, maybe_applied, payload, base, follows FROM outbox
+            SELECT id, kind, state, attempts, maybe_applied, payload, base, follows, error_code IS NOT NULL FROM outbox
             WHERE item_id = ? AND ended_at IS NULL ORDER BY coalesce(follows, id), id
             """
         ).bind(item).all { row -> Open? in
@@ -113,7 +116,8 @@ struct OutboxWriter {
             else { return nil }
             return Open(
                 id: row.int64(0), kind: kind, state: state, attempts: row.int(3), maybeApplied: row.int(4) == 1,
-                payload: payload, base: ItemEdit(json: row.text(6)), follows: row.isNull(7) ? nil : row.int64(7))
+                payload: payload, base: ItemEdit(json: row.text(6)), follows: row.isNull(7) ? nil : row.int64(7),
+                hasFailed: row.int(8) == 1)
         }
     }
 
