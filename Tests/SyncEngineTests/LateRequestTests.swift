@@ -48,6 +48,30 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// What a capture of a known URL has asked for is there, and an earlier request can still arrive.
+    @Test func undoDoesNotSayOfWhatTheServerHasThatItIsNotSent() async throws {
+        let (fixture, item) = try await fixture()
+        let url = "https://example.org/late"
+        fixture.server.edit(item) { $0.url = url }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(added: ["x"]))))
+        try await isLost(fixture)
+        try await fixture.accept(.url(url, title: "Captured"))
+        for _ in 0..<2 { try await fixture.pull() }
+        try #require(fixture.server.item(item)?.title == "Captured")
+        try #require(try fixture.states().contains(.queued))
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            let outcome = try await store.undo(now: now)
+            #expect(outcome.kept.map(\.entry) == [2] && outcome.withdrawn == [])
+        }
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(fixture.server.item(item)?.title == "Captured")
+        #expect(try fixture.states().allSatisfy { $0 == .delivered })
+        try fixture.expectSound()
+    }
+
     @Test func aLateTitleDoesNotComeBack() async throws {
         let (fixture, item) = try await fixture()
         try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))
