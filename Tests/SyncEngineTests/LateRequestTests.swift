@@ -55,7 +55,11 @@ import Testing
         fixture.server.edit(item) { $0.url = url }
         try await fixture.pull(full: true)
         try await fixture.accept(.edit(item: item, ItemEdit(tagChange: TagChange(added: ["x"]))))
-        try await isLost(fixture)
+        fixture.server.script(.closeAfterApplying, on: edits)
+        for _ in 0..<2 { try await fixture.pull() }
+        try #require(try fixture.states() == [.delivered])
+        // Another command.
+        fixture.time.advance(by: .seconds(1))
         try await fixture.accept(.url(url, title: "Captured"))
         for _ in 0..<2 { try await fixture.pull() }
         try #require(fixture.server.item(item)?.title == "Captured")
