@@ -44,7 +44,9 @@ MUTANTS = [
      "case .queued, .parked: !maybeApplied", "case .queued, .parked: true"),
     ("sends edits before a deletion", STORE + "FollowUps.swift",
      "edit.kind == .edit && (edit.follows", "edit.id < 0 && (edit.follows"),
-    ("sends a twin of an unknown creation", STORE + "Sending.swift", "other.maybe_applied IS 1", "other.maybe_applied IS 2"),
+    ("sends a twin of an unknown creation", STORE + "OutboxEntry.swift", "twin.maybe_applied IS 1", "twin.maybe_applied IS 2"),
+    ("lets an earlier summary take the place of a remark", STORE + "Intent.swift",
+     "for asked in [summary, remark].compactMap", "for asked in [summary ?? remark].compactMap"),
     ("asks about what a later edit has decided", STORE + "Recording.swift", "try endAnswered(item)", "_ = item"),
 ]
 
