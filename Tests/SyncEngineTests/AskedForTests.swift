@@ -245,6 +245,26 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// After the capture was asked for. A pull shows it before the capture is delivered, or none does.
+    @Test(arguments: [false, true])
+    func aTitleThatWasSetElsewhereSinceIsAskedAbout(isPulled: Bool) async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.url(url, title: "Mine"))
+        fixture.server.edit(item) { $0.title = "Theirs" }
+        if isPulled {
+            let lost = fixture.server.script(
+                .answer(status: 503, body: "{}"), on: RequestMatcher { $0.method == "POST" }, times: .max)
+            try await fixture.pull(full: true)
+            lost.remove()
+        }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Theirs")
+        let parked = try fixture.entries().filter { $0.state == .parked }
+        #expect(parked.map(\.payload) == [.edit(ItemEdit(title: "Mine"))])
+        #expect(parked.map(\.theirs) == [ItemEdit(title: "Theirs")])
+        try fixture.expectSound()
+    }
+
     /// The server still works on the item when its URL is captured again.
     @Test func whatIsToFollowIsShownAsWaitingAtOnce() async throws {
         let (fixture, _) = try await fixture()

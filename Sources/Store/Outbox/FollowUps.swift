@@ -114,7 +114,7 @@ extension OutboxWriter {
     /// - Returns: `title and tags follow as #3`. `nil` where nothing follows.
     @discardableResult
     mutating func followUp(
-        _ item: String, known: Int64? = nil, seen: ItemEdit? = nil, isProcessed: Bool = false
+        _ item: String, known: OutboxEntry? = nil, seen: ItemEdit? = nil, isProcessed: Bool = false
     ) throws -> String? {
         let words = try words(of: item)
         let unverified = words.filter { !$0.isDelivered }.map(\.number)
@@ -131,16 +131,19 @@ extension OutboxWriter {
         let desired = Desired(words)
         let creations = words.filter { if case .create = $0.ask { true } else { false } }.map(\.number)
         var remarks: [String] = []
-        for word in unverified where !isRowOld || word == known {
+        for word in unverified where !isRowOld || word == known?.id {
             var edit = desired.lacking(of: word, in: theirs)
             // What is there as it was asked for may yet be replaced by the processing.
             if isRowOld, edit.isEmpty { continue }
-            if isRowOld || mayChange && word == known { edit = desired.lacking(of: word, in: ItemEdit()) }
+            if isRowOld || mayChange && word == known?.id { edit = desired.lacking(of: word, in: ItemEdit()) }
             try change(word) { $0.isUnverified = false }
             guard !edit.isEmpty else { continue }
             // What the processing makes of title and tags is not known yet. Else a title that is changed elsewhere meanwhile is a
             // conflict. A remark becomes the summary of an item that has none, and is asked about where there is one.
             var base = ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags)
+            if let known, word == known.id, edit.title != nil, let title = try title(of: item, at: known.acceptedAt) {
+                base.title = title
+            }
             if !creations.contains(word), edit.summary != nil { base.summary = theirs.summary ?? "" }
             var parts = [(edit, base as ItemEdit?)]
             if isRowOld {
@@ -155,6 +158,18 @@ extension OutboxWriter {
             }
         }
         return remarks.isEmpty ? nil : remarks.joined(separator: ", ")
+    }
+
+    /// The title that the copy had at a time. `nil` where it had no such item.
+    private func title(of item: String, at time: Timestamp) throws -> String? {
+        let former =
+            try connection.cached(
+                """
+                SELECT json_extract(old, '$.title') FROM change_log
+                WHERE item_id = ? AND at >= ? AND kind = 'edited' AND json_extract(new, '$.title') IS NOT NULL ORDER BY seq LIMIT 1
+                """
+            ).bind(item).bind(time).first { $0.text(0) } ?? nil
+        return try former ?? serverFields(item)?.title
     }
 
     /// A question is over where a later edit has decided it.

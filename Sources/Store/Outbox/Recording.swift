@@ -163,7 +163,8 @@ extension OutboxWriter {
             for id in ended {
                 try noteUnverified(id, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
             }
-            remark = try followUp(item, known: delivery.there == nil ? nil : entry.id, seen: delivery.there)
+            let known = delivery.there == nil ? nil : entry
+            remark = try followUp(item, known: known, seen: delivery.there)
         case .edit:
             write.fields = try applyEdit(item, record.payload, delivery)
             write.updatedAt = delivery.updatedAt
