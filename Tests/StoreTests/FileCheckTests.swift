@@ -55,6 +55,25 @@ import Testing
         await store.close()
     }
 
+    /// A follow-up goes along with an edit that was made later, and has no time of its own.
+    @Test func aWriteMayWaitForALaterOneOfItsItem() async throws {
+        let store = try await complete()
+        let edits = ["first", "second"].map { WriteDraft.edit(item: "item-1", ItemEdit(title: $0)) }
+        _ = try await store.accept(edits, now: Self.now)
+        try await store.write { connection in
+            try connection.execute(
+                """
+                UPDATE outbox SET next_attempt_at = iif(id = (SELECT max(id) FROM outbox), accepted_at, NULL) WHERE kind = 'edit'
+                """)
+        }
+        #expect(try wrong() == [])
+        try await store.write { connection in
+            try connection.execute("UPDATE outbox SET next_attempt_at = NULL WHERE kind = 'edit'")
+        }
+        #expect(try wrong() == ["writes"])
+        await store.close()
+    }
+
     @Test(arguments: 1..<Schema.current.version)
     func aFormerCopyIsSound(version: Int) async throws {
         try fixture.restore(schema: version)

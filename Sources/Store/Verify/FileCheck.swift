@@ -77,8 +77,8 @@ enum FileCheck {
             "writes", "Each write that waits has a next step, and each that was sent an attempt",
             """
             SELECT '#' || id || ' has no next attempt' FROM outbox WHERE state = 'queued' AND next_attempt_at IS NULL
-                AND NOT EXISTS (SELECT 1 FROM outbox AS earlier WHERE earlier.item_id = outbox.item_id
-                    AND earlier.id < outbox.id AND earlier.ended_at IS NULL)
+                AND NOT EXISTS (SELECT 1 FROM outbox AS next WHERE next.item_id = outbox.item_id AND next.ended_at IS NULL
+                    AND (next.next_attempt_at IS NOT NULL OR next.state IN ('sending', 'parked')))
             UNION ALL SELECT '#' || id || ' is ' || state || ', and has no attempt' FROM outbox
                 WHERE state IN ('sending', 'unknown')
                     AND NOT EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
