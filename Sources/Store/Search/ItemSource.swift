@@ -19,10 +19,10 @@ struct ItemSource {
         ItemSource(table: "local_item AS source", row: "-source.entry_id", createdAt: "source.created_at"),
     ]
 
-    /// Those that have changed since they were indexed, and new ones: few.
+    /// Those that have changed since they were indexed, and new ones, each once: few.
     static let due = ItemSource(
         table: """
-            (SELECT row FROM search_due
+            (SELECT search_due.row FROM search_state CROSS JOIN search_due WHERE search_due.row <= search_state.through
                 UNION ALL SELECT item.rowid FROM search_state CROSS JOIN item WHERE item.rowid > search_state.through) AS source
             """,
         row: "source.row", createdAt: ShownRow.createdAt)
