@@ -236,12 +236,55 @@ import Testing
         let now = fixture.time.now
         try await fixture.withEngine { _, store in
             let outcome = try await store.undo(now: now)
+            // The server has failed at it, and may have applied it all the same.
             #expect(outcome.kept.map(\.entry) == [1] && outcome.withdrawn == [2])
         }
         fixture.server.setQuirks { $0.patchFails = false }
         try await fixture.carryAll()
         #expect(fixture.server.item(item)?.title == "Was")
         #expect(fixture.server.item(item)?.tags == ["there"])
+        try fixture.expectSound()
+    }
+
+    /// The server still works on the item: nothing of the capture was sent. Then the whole command is taken back, and what came before
+    /// it is the next to be.
+    @Test func undoOfACaptureOfWhichNothingWasSentIsWhole() async throws {
+        let (fixture, _) = try await fixture()
+        let new = "https://example.org/new"
+        try await fixture.accept(.url(new))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(1))
+        try await fixture.accept(.url(new, title: "By mistake", tags: ["wrong"]))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.delivered, .delivered, .queued])
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            let outcome = try await store.undo(now: now)
+            #expect(outcome.undone && outcome.taken == 1 && outcome.kept.isEmpty && outcome.withdrawn == [3])
+            #expect(outcome.writes.map(\.entry) == [2])
+            let next = try await store.undo(now: now)
+            #expect(next.kept.map(\.entry) == [1] && next.taken == 0)
+        }
+        try await settleAndPull(fixture)
+        let there = try #require(fixture.server.items().first { $0.url == new })
+        #expect(there.title != "By mistake" && there.tags == [])
+        try fixture.expectSound()
+    }
+
+    /// No person had given the item its title when its URL was captured again.
+    @Test func aTitleThatProcessingHasSetSinceIsNoQuestion() async throws {
+        let (fixture, _) = try await fixture()
+        let new = "https://example.org/new"
+        try await fixture.accept(.url(new))
+        for _ in 0..<2 { try await fixture.pull(full: true) }
+        try await fixture.accept(.url(new, title: "Mine"))
+        let lost = fixture.server.script(
+            .answer(status: 503, body: "{}"), on: RequestMatcher { $0.method == "POST" }, times: .max)
+        try await settleAndPull(fixture)
+        lost.remove()
+        try await fixture.carryAll()
+        #expect(try fixture.entries().filter { $0.state == .parked }.map(\.id) == [])
+        #expect(fixture.server.items().first { $0.url == new }?.title == "Mine")
         try fixture.expectSound()
     }
 

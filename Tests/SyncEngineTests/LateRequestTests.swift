@@ -76,6 +76,38 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// A request without an answer is not the one attempt that was asked for. It is compared, sent again, and compared once more when it
+    /// can arrive no more.
+    @Test(arguments: [OutboxEntry.Kind.edit, .delete])
+    func aWriteThatIsRetriedByHandIsNotParkedWhereItHasNoAnswer(_ kind: OutboxEntry.Kind) async throws {
+        let (fixture, item) = try await fixture()
+        let isEdit = kind == .edit
+        try await fixture.accept(isEdit ? .edit(item: item, ItemEdit(title: "Mine")) : .delete(item: item))
+        let writes = RequestMatcher { ["PATCH", "PUT", "DELETE"].contains($0.method) }
+        let refused = fixture.server.script(.answer(status: 422, body: #"{"detail":"no"}"#), on: writes, times: .max)
+        try await fixture.pull()
+        refused.remove()
+        try #require(try fixture.states() == [.parked])
+        let advice = try #require(fixture.entries().first?.error?.recoverySuggestion)
+        #expect("\(advice)".hasPrefix("Try once more with `prsnlctl retry-queue 1`, or give it up"))
+        fixture.time.advance(by: .seconds(60))
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            let outcome = try await store.retry([1], parked: false, dryRun: false, now: now)
+            #expect(outcome.touched == 1)
+        }
+        let lost = fixture.server.script(.closeBeforeAnswering, on: writes)
+        try await fixture.pull()
+        try #require(lost.appliedCount == 1)
+        try await fixture.pull()
+        #expect(try fixture.states() == [isEdit ? .queued : .delivered])
+        fixture.time.advance(by: .seconds(600))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.delivered])
+        #expect(isEdit ? fixture.server.item(item)?.title == "Mine" : fixture.server.item(item) == nil)
+        try fixture.expectSound()
+    }
+
     @Test func aLateTitleDoesNotComeBack() async throws {
         let (fixture, item) = try await fixture()
         try await fixture.accept(.edit(item: item, ItemEdit(title: "First")))

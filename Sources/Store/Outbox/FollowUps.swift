@@ -160,13 +160,15 @@ extension OutboxWriter {
         return remarks.isEmpty ? nil : remarks.joined(separator: ", ")
     }
 
-    /// The title that the copy had at a time. `nil` where it had no such item.
+    /// The title that the copy had at a time. What the server's processing has replaced since does not count. `nil` where it had no
+    /// such item.
     private func title(of item: String, at time: Timestamp) throws -> String? {
         let former =
             try connection.cached(
                 """
                 SELECT json_extract(old, '$.title') FROM change_log
-                WHERE item_id = ? AND at >= ? AND kind = 'edited' AND json_extract(new, '$.title') IS NOT NULL ORDER BY seq LIMIT 1
+                WHERE item_id = ? AND at >= ? AND kind = 'edited' AND json_extract(new, '$.title') IS NOT NULL
+                    AND json_extract(old, '$.status') IS NOT 'pending' ORDER BY seq LIMIT 1
                 """
             ).bind(item).bind(time).first { $0.text(0) } ?? nil
         return try former ?? serverFields(item)?.title

@@ -161,20 +161,27 @@ extension OutboxEntry {
 extension OutboxEntry {
     /// What its last attempt failed with, or why it is parked.
     package var error: UserFacingError? {
-        errorCode.map { UserFacingError(code: $0, message: errorMessage, entry: id) }
+        errorCode.map { UserFacingError(code: $0, message: errorMessage, entry: id, isParked: self.state == .parked) }
     }
 }
 
 extension UserFacingError {
     /// What a write failed with, as the file has it.
-    init(code: String, message: String?, entry: Int64) {
+    init(code: String, message: String?, entry: Int64, isParked: Bool = false) {
         let known = ErrorCode(rawValue: code) ?? .unexpectedStatus
-        // The suggestions say N where they mean the entry.
-        let suggestion = known.recoverySuggestion.map { command in
-            command.line.hasSuffix(" N") ? NextCommand(line: command.line.dropLast() + "\(entry)") : command
+        var suggestion = known.recoverySuggestion
+        // Nothing happens to it by itself, whatever the code says of requests.
+        if isParked, !suggestion.commands.contains(where: \.isOfEntry) {
+            suggestion = ErrorCode.writeTooOld.recoverySuggestion
         }
+        suggestion = suggestion.map { $0.isOfEntry ? NextCommand(line: $0.line.dropLast() + "\(entry)") : $0 }
         self.init(known, message ?? "", recoverySuggestion: suggestion, codeName: code)
     }
+}
+
+extension NextCommand {
+    /// The suggestions say N where they mean the entry.
+    fileprivate var isOfEntry: Bool { line.hasSuffix(" N") }
 }
 
 /// One request that was made for an entry.

@@ -4,7 +4,7 @@ package import PRSNLCore
 package struct OutboxTask: Sendable, Equatable {
     /// What a person said about a parked entry.
     package enum ManualDecision: String, Sendable {
-        /// One more attempt: the first failure parks it again.
+        /// One more attempt: the first failure that the server answers with parks it again.
         case retry
         /// The same, and it replaces what the server has there.
         case overwrite

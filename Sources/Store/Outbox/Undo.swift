@@ -37,8 +37,9 @@ extension OutboxWriter {
         let ids = try connection.prepare(
             """
             WITH last AS (SELECT coalesce(command, accepted_at) AS command FROM outbox WHERE follows IS NULL
-                AND state != 'dropped' AND (state != 'superseded' OR superseded_by IS NULL) ORDER BY id DESC LIMIT 1)
-            SELECT id FROM outbox, last WHERE follows IS NULL AND state != 'dropped'
+                AND state != 'dropped' AND reason IS NOT 'taken_back'
+                AND (state != 'superseded' OR superseded_by IS NULL) ORDER BY id DESC LIMIT 1)
+            SELECT id FROM outbox, last WHERE follows IS NULL AND state != 'dropped' AND reason IS NOT 'taken_back'
                 AND coalesce(outbox.command, accepted_at) = last.command ORDER BY id DESC
             """
         ).all { $0.int64(0) }
@@ -61,14 +62,21 @@ extension OutboxWriter {
         // The latest first: what takes the place of an entry has a higher number.
         var group: Set<Int64> = []
         let free = tasks.filter { $0.isTakenBack(with: group) && group.insert($0.entry.id).inserted }
-        outcome.taken = free.count
-        outcome.undone = !ids.isEmpty && free.count == ids.count
-        outcome.writes = free.suffix(Store.named).reversed().map(\.entry.shown)
-        outcome.kept = tasks.filter { !group.contains($0.entry.id) }.suffix(Store.named).reversed().map(\.entry.shown)
         // Of an item that was there before.
         for task in tasks where task.entry.state == .delivered && task.entry.kind.isCreation && task.entry.base != nil {
             outcome.withdrawn += try withdrawFollowUp(of: task.entry).prefix(Store.named - outcome.withdrawn.count)
+            guard try hasNothingSent(task.entry.id) else { continue }
+            try change(task.entry.id) {
+                ($0.reason, $0.remark) = (.takenBack, "was already there; what was to follow was taken back")
+            }
+            group.insert(task.entry.id)
         }
+        outcome.taken = group.count
+        outcome.undone = !ids.isEmpty && group.count == ids.count
+        let taken = tasks.filter { group.contains($0.entry.id) }
+        let kept = tasks.filter { !group.contains($0.entry.id) }
+        outcome.writes = taken.suffix(Store.named).reversed().map(\.entry.shown)
+        outcome.kept = kept.suffix(Store.named).reversed().map(\.entry.shown)
         guard let first = free.last?.entry.id else { return outcome }
         var replaced: [Int64: [Int64]] = [:]
         try connection.prepare("SELECT superseded_by, id FROM outbox WHERE superseded_by >= ? ORDER BY id")
@@ -86,6 +94,17 @@ extension OutboxWriter {
             try advance(item)
         }
         return outcome
+    }
+
+    /// Of a capture whose item was there before: whether all of it was to follow, and nothing of that can have reached the server.
+    private func hasNothingSent(_ capture: Int64) throws -> Bool {
+        try connection.cached(
+            """
+            SELECT 1 FROM outbox AS made WHERE id = ? AND is_withdrawn = 1 AND NOT EXISTS (SELECT 1 FROM outbox AS edit
+                WHERE edit.item_id = made.item_id AND edit.follows = made.id
+                    AND (edit.maybe_applied = 1 OR edit.state IN ('sending', 'unknown', 'delivered')))
+            """
+        ).bind(Int(capture)).hasRow()
     }
 
     private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws {

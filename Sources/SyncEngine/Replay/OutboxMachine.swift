@@ -172,7 +172,7 @@ struct OutboxMachine: Sendable {
             let age = WriteOutcome.parked(isUnknown ? .undecidable : .tooOld)
             return .record(.parked(.lookupFailed), error: age.error)
         }
-        if !isUnknown, task.manual != nil, !isLimit {
+        if !isUnknown, task.manual != nil, !isLimit, !failure.isOfTheWay {
             return .record(.parked(.lookupFailed), error: failure.error)
         }
         // After "already exists", the error says what is asked for.
@@ -188,18 +188,19 @@ struct OutboxMachine: Sendable {
 
     /// The server does not have it. It is sent again at once where only its answer was lost, later where the server failed.
     private func resend(_ task: OutboxTask, _ moment: Moment) -> Action {
-        if let error = task.lastError, error.code == .serverError || task.failures > 0 || task.manual != nil {
-            return retryOrPark(task, error, after: nil, moment)
+        guard let error = task.lastError, error.code == .serverError || task.failures > 0 else {
+            return .record(.queued(.notApplied()), dueAt: moment.now, error: task.lastError)
         }
-        return .record(.queued(.notApplied()), dueAt: moment.now, error: task.lastError)
+        return retryOrPark(task, error, after: nil, isAnswered: error.code == .serverError, moment)
     }
 
+    /// - Parameter isAnswered: The one attempt that a person has asked for is over with an answer. Without one it is sent again like any other.
     private func retryOrPark(
-        _ task: OutboxTask, _ error: UserFacingError, after asked: Duration?, _ moment: Moment
+        _ task: OutboxTask, _ error: UserFacingError, after asked: Duration?, isAnswered: Bool = true, _ moment: Moment
     ) -> Action {
         let (entry, steps) = (task.entry, WriteBackoff.serverErrorSteps)
         if task.isTooOld { return .record(.parked(.tooOld)) }
-        if task.manual != nil { return .record(.parked(.failing), error: error) }
+        if task.manual != nil, isAnswered { return .record(.parked(.failing), error: error) }
         guard error.code == .serverError, !entry.kind.isCreation else {
             return retry(task, .queued(.notApplied()), error, after: asked, moment)
         }
