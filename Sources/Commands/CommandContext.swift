@@ -271,7 +271,7 @@ struct CommandContext: Sendable {
         guard error.code == .noDatabase else { return error }
         do throws(UserFacingError) {
             let configuration = try configuration().configuration
-            guard !configuration.sync.anonymous, try StoredCredentials(self).report.kind == .none else { return error }
+            guard !configuration.sync.anonymous, try CredentialFile.used(self) == nil else { return error }
             return error.with(
                 suggestion: "Log in, or name the file of an API key with api_key_file; then start the daemon.",
                 next: "prsnlctl login --server \(configuration.serverURL?.text ?? "URL")")

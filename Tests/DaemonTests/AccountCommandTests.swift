@@ -173,6 +173,20 @@ import Testing
         _ = try await daemon.terminate()
     }
 
+    @Test func aTokenOfAnotherAccountIsAChangeBeforeTheServerIsAsked() async throws {
+        let scene = try scene()
+        try await scene.makeCopy()
+        let key = scene.fixture.folder.file("token")
+        // Its `sub` is the id of `DevAccount.other`.
+        try TestFile.write(
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI1ZDdmM2M5Mi0xZjBlLTRiMjctOGE0Yi02YjdjMmYxZDllMDIifQ.c2ln\n",
+            to: key, mode: 0o600)
+        try scene.configure("api_key_file = \(key)")
+        let account = try await scene.account()
+        #expect(account.source == .file && account.credentials.kind == .loginToken)
+        #expect(account.change?.codeName == "account_changed")
+    }
+
     // MARK: What keeps the copy
 
     @Test func aCopyThatIsRightIsNotSetAside() async throws {

@@ -390,7 +390,7 @@ import Testing
         #expect(fixture.pair == fixture.first)
         fixture.client.replaceCredentials(.login(pair))
         #expect(try await fixture.client.session().account().id == account.id)
-        #expect(fixture.client.loginStatus?.subject == account.id)
+        #expect(fixture.client.credentials.subject == account.id)
         try await fixture.client.logout()
         #expect(fixture.server.requests(.path("/api/auth/logout")).map(\.token) == [.valid])
     }

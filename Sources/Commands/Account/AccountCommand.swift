@@ -73,14 +73,13 @@ extension CommandContext {
     func account() throws(UserFacingError) -> AccountReport {
         let reader = try StoreReader(path: database)
         let copy = try reader.summary()
-        let stored = try StoredCredentials(self)
+        let stored = try CredentialFile.used(self)
         let change = AccountChange.found(
             copy: copy, problem: try reader.standingError(of: AccountChange.codes),
-            subject: stored.login.flatMap { AccessToken($0.pair.access)?.subject },
-            server: try configuration().configuration.serverURL?.text ?? stored.login?.server)
+            subject: stored?.subject, server: try configuration().configuration.serverURL?.text ?? stored?.server)
         return AccountReport(
-            copy, source: .file, file: database, credentials: stored.report, change: change,
-            now: TimeSource.system.now())
+            copy, source: .file, file: database, credentials: stored?.report ?? CredentialsReport(kind: .none),
+            change: change, now: TimeSource.system.now())
     }
 }
 

@@ -65,6 +65,12 @@ struct CredentialFile: Sendable, Equatable {
 
     /// Whose it is, by name; `nil` where that is not known.
     var owner: String?
+    /// Of a login: the server that it is for.
+    var server: String?
+    /// Of a login or token: the account that it is for, by its own word.
+    var subject: String?
+    /// Of a login: when the refresh token expires. The access token is renewed all the time.
+    var endsAt: Timestamp?
 
     init(report: CredentialsReport, isFromSystemd: Bool = false) {
         (self.report, self.isFromSystemd) = (report, isFromSystemd)
@@ -85,31 +91,38 @@ struct CredentialFile: Sendable, Equatable {
             report: CredentialsReport(kind: .notReadable, path: path), isFromSystemd: credentialsDirectory != nil)
         guard !look(path) else { return }
         do throws(UserFacingError) {
-            let text = try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)
-            report = CredentialsReport(try Credentials.parse(text), inKeyFile: path)
+            show(try Credentials.parse(try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)))
         } catch {
             state = .broken(error)
         }
     }
 
-    /// The login beside a database, and what is in it; `nil` where there is none.
+    /// The login beside a database; `nil` where there is none.
     ///
     /// - Parameter server: that it should be for.
-    static func login(_ database: String, for server: ServerURL? = nil) -> (file: CredentialFile, login: StoredLogin?)?
-    {
+    static func login(_ database: String, for server: ServerURL? = nil) -> CredentialFile? {
         let stored = LoginFile(database: database)
         var file = CredentialFile(report: CredentialsReport(kind: .notReadable, path: stored.path))
-        guard !file.look(stored.path) else { return (file, nil) }
+        guard !file.look(stored.path) else { return file }
         do throws(UserFacingError) {
             guard let login = try stored.read() else { return nil }
             if let server { try login.check(isFor: server) }
-            file.report = CredentialsReport(
-                kind: .login, path: stored.path, expiresAt: AccessToken(login.pair.access)?.expiresAt)
-            return (file, login)
+            file.show(.login(login.pair))
+            (file.server, file.endsAt) = (login.server, AccessToken(login.pair.refresh)?.expiresAt)
         } catch {
             file.state = .broken(error)
-            return (file, nil)
         }
+        return file
+    }
+
+    /// What a stopped daemon would show to the server at its next start: a key stands above a login. `nil` where there is
+    /// neither.
+    static func used(_ context: CommandContext) throws(UserFacingError) -> CredentialFile? {
+        try key(context.configuration().configuration, context.unit) ?? login(context.database)
+    }
+
+    private mutating func show(_ credentials: Credentials) {
+        (report, subject) = (CredentialsReport(credentials, in: path), credentials.subject)
     }
 
     /// Whether it is not to be read: it is hidden from this user, or would lead root elsewhere.
@@ -120,22 +133,5 @@ struct CredentialFile: Sendable, Equatable {
             state = .broken(error)
         }
         return state != .sound
-    }
-}
-
-/// What a stopped daemon would show to the server at its next start, as far as this user may know.
-struct StoredCredentials {
-    let report: CredentialsReport
-    var login: StoredLogin?
-
-    /// A key stands above a login, as in the daemon.
-    init(_ context: CommandContext) throws(UserFacingError) {
-        if let key = CredentialFile.key(try context.configuration().configuration, context.unit) {
-            report = key.report
-            return
-        }
-        let found = CredentialFile.login(context.paths.database)
-        login = found?.login
-        report = found?.file.report ?? CredentialsReport(kind: .none)
     }
 }

@@ -19,12 +19,12 @@ enum WhoamiCommand {
 extension CommandContext {
     func whoami(because noDaemon: UserFacingError) throws(UserFacingError) -> WhoamiReport {
         let copy = access(database, F_OK) == 0 ? try StoreReader(path: database).summary() : nil
-        let stored = try StoredCredentials(self)
+        let stored = try CredentialFile.used(self)
         let configured = try configuration().configuration.serverURL?.text
         var report = WhoamiReport(
-            source: .file, server: stored.login?.server ?? configured ?? copy?.server.url,
-            account: nil, copyAccount: copy.flatMap(AccountName.init), credentials: stored.report, asked: false,
-            now: TimeSource.system.now())
+            source: .file, server: stored?.server ?? configured ?? copy?.server.url, account: nil,
+            copyAccount: copy.flatMap(AccountName.init), credentials: stored?.report ?? CredentialsReport(kind: .none),
+            asked: false, now: TimeSource.system.now())
         report.error = noDaemon.explainedRefusal(paths)
         report.error?.consequence = "The server was not asked: this is what the copy remembers."
         return report

@@ -74,10 +74,11 @@ struct CredentialsCheck: Check {
         } else {
             facts.key = CredentialFile.key(configuration, scene.unit)
         }
-        let found = CredentialFile.login(scene.database, for: configuration.serverURL)
-        facts.login = found?.file
+        var login = CredentialFile.login(scene.database, for: configuration.serverURL)
         // The access token is renewed all the time. The login ends with the refresh token.
-        if let pair = found?.login?.pair { facts.login?.report.expiresAt = AccessToken(pair.refresh)?.expiresAt }
+        let end = login?.endsAt
+        login?.report.expiresAt = end
+        facts.login = login
         return facts
     }
 }

@@ -74,10 +74,6 @@ extension Credentials {
 
 /// What others may know of the login in use.
 package struct LoginStatus: Sendable, Equatable {
-    /// When its access token expires, by the server's clock; `nil` where the token does not say.
-    package var expiresAt: Timestamp?
-    /// Whom the server gave it to, by the token's own word.
-    package var subject: String?
     /// The server has refused to renew it. Nothing is asked until its owner logs in again.
     package var isRefused: Bool
     /// Why the pair could not be stored, where it could not. It is used, and lost with the process.
@@ -175,11 +171,7 @@ struct LoginState {
         return unsaved != nil && !mayWait ? .saving : .nothing
     }
 
-    var status: LoginStatus {
-        LoginStatus(
-            expiresAt: claims?.expiresAt, subject: claims?.subject, isRefused: isRefused,
-            saveFailure: unsaved?.failure)
-    }
+    var status: LoginStatus { LoginStatus(isRefused: isRefused, saveFailure: unsaved?.failure) }
 }
 
 /// Who the server takes us for: `GET /api/auth/me`.

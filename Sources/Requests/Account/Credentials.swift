@@ -61,20 +61,24 @@ package struct CredentialsReport: Sendable, Equatable, Codable {
 }
 
 extension CredentialsReport {
-    /// Of what the file of `api_key_file` holds.
-    package init(_ credentials: Credentials, inKeyFile path: String) {
-        self.init(kind: .apiKey, path: path)
-        guard case .loginToken(let token) = credentials else { return }
-        kind = .loginToken
-        expiresAt = AccessToken(token)?.expiresAt
+    /// - Parameter path: the file that they are read from.
+    package init(_ credentials: Credentials, in path: String) {
+        switch credentials {
+        case .none: self.init(kind: .none)
+        case .apiKey: self.init(kind: .apiKey, path: path)
+        case .loginToken(let token):
+            self.init(kind: .loginToken, path: path, expiresAt: AccessToken(token)?.expiresAt)
+        case .login(let pair): self.init(kind: .login, path: path, expiresAt: AccessToken(pair.access)?.expiresAt)
+        }
     }
 }
 
 /// What there is to show to the server at the start.
 package struct FoundCredentials {
     package var credentials = Credentials.none
-    var source = LoginKeeper.Source.none
-    /// Where the credentials are one.
+    /// The file of the key or token; `nil` without one.
+    package var keyFile: String?
+    /// `nil` unless the credentials are a login.
     var login: StoredLogin?
     package var warnings: [Advice] = []
 
@@ -86,8 +90,7 @@ package struct FoundCredentials {
     ) throws(UserFacingError) {
         let file = LoginFile(database: configuration.database)
         if let (credentials, path) = try Self.keyFile(configuration, environment) {
-            self.credentials = credentials
-            source = .keyFile(path: path)
+            (self.credentials, keyFile) = (credentials, path)
             if file.exists {
                 warnings.append("there are credentials in \(path) and a login in \(file.path); the login is not used")
             }
@@ -101,7 +104,6 @@ package struct FoundCredentials {
         }
         try login.check(isFor: server)
         credentials = .login(login.pair)
-        source = .login
         self.login = login
     }
 

@@ -6,20 +6,14 @@ import Synchronization
 
 /// What the running daemon shows to the server: where it comes from, how it stands, and what may replace it.
 package final class LoginKeeper: Sendable {
-    /// Where credentials come from. A key file wins over a login.
-    enum Source: Sendable, Equatable {
-        case none
-        case keyFile(path: String)
-        case login
-    }
-
     private let environment: ProcessEnvironment
     let server: ServerURL
     let storage: LoginStorage
     let client: PRSNLClient
     let engine: SyncEngine
     let log: LogHandler
-    private let source: Mutex<Source>
+    /// The file of the key or token that is used; `nil` without one. It wins over a login.
+    private let keyFile: Mutex<String?>
 
     package init(
         _ found: FoundCredentials, environment: ProcessEnvironment, server: ServerURL, storage: LoginStorage,
@@ -27,20 +21,14 @@ package final class LoginKeeper: Sendable {
     ) {
         (self.environment, self.server, self.storage, self.client) = (environment, server, storage, client)
         (self.engine, self.log) = (engine, log)
-        source = Mutex(found.source)
+        keyFile = Mutex(found.keyFile)
     }
 
     /// How the credentials stand.
     var report: CredentialsReport {
-        switch source.withLock({ $0 }) {
-        case .none: return CredentialsReport(kind: .none)
-        case .login:
-            let login = client.loginStatus
-            return CredentialsReport(
-                kind: .login, path: storage.file.path, expiresAt: login?.expiresAt,
-                refused: login?.isRefused == true ? true : nil)
-        case .keyFile(let path): return CredentialsReport(client.credentials, inKeyFile: path)
-        }
+        var report = CredentialsReport(client.credentials, in: keyFile.withLock { $0 } ?? storage.file.path)
+        if client.loginStatus?.isRefused == true { report.refused = true }
+        return report
     }
 
     /// Uses a new login from now on, and stores it first. A renewal of the old one that is under way is dropped.
@@ -50,14 +38,13 @@ package final class LoginKeeper: Sendable {
         try login.check(isFor: server)
         try refuseBesideKeyFile()
         try storage.replace(with: login) { client.replaceCredentials(.login(login.pair)) }
-        source.withLock { $0 = .login }
         log(.notice, .config, "a new login is used from now on")
         engine.credentialsChanged()
     }
 
     /// - Throws: `credentials_conflict` where a login would not be used.
     func refuseBesideKeyFile() throws(UserFacingError) {
-        guard case .keyFile(let path) = source.withLock({ $0 }) else { return }
+        guard let path = keyFile.withLock({ $0 }) else { return }
         throw UserFacingError(
             .credentialsConflict, "The daemon uses the key or token in \(path), and not a login.",
             consequence: "Nothing was changed.")
@@ -72,10 +59,7 @@ package final class LoginKeeper: Sendable {
     /// - Throws: `login_not_stored` where the file could not be removed: the login is still in use then.
     func logout() async throws(UserFacingError) -> LogoutReport {
         let end = try storage.end { client.replaceCredentials(.none) }
-        if end.wasInUse {
-            source.withLock { if $0 == .login { $0 = .none } }
-            engine.credentialsChanged()
-        }
+        if end.wasInUse { engine.credentialsChanged() }
         var report = LogoutReport(source: .daemon, wasLoggedIn: end.wasThere)
         guard end.wasThere else { return report }
         log(.notice, .config, "logged out")
@@ -108,7 +92,7 @@ package final class LoginKeeper: Sendable {
     package func readAgain(_ configuration: DaemonConfiguration) throws(UserFacingError) {
         if let (credentials, path) = try FoundCredentials.keyFile(configuration, environment) {
             storage.forget()
-            source.withLock { $0 = .keyFile(path: path) }
+            keyFile.withLock { $0 = path }
             return use(credentials, "the key in api_key_file has changed, and is used from now on")
         }
         client.reconsiderLogin()
@@ -116,7 +100,7 @@ package final class LoginKeeper: Sendable {
             guard let login else { return }
             use(.login(login.pair), "the stored login has changed, and is used from now on")
         }
-        source.withLock { $0 = hasLogin ? .login : .none }
+        keyFile.withLock { $0 = nil }
         if !hasLogin { use(.none, "there are no credentials any more") }
     }
 

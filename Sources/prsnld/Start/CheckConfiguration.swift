@@ -42,14 +42,9 @@ enum CheckConfiguration {
         _ setup: Setup, _ loaded: LoadedConfiguration, _ server: ServerURL
     ) throws(UserFacingError) -> [String] {
         let found = try FoundCredentials(loaded.configuration, setup.environment, server: server)
-        var lines = found.warnings.map { "warning: \($0)" }
-        switch found.credentials {
-        case .none: break
-        case .apiKey: lines.append("api_key_file holds an API key")
-        case .loginToken: lines.append("api_key_file holds a login token")
-        case .login: lines.append("there is a login")
-        }
-        return lines
+        let warnings = found.warnings.map { "warning: \($0)" }
+        if found.credentials == .none { return warnings }
+        return warnings + ["\(found.keyFile == nil ? "there is" : "api_key_file holds") \(found.credentials)"]
     }
 
     /// The path of the key that systemd has for the unit, which it reads as root.
