@@ -96,7 +96,8 @@ let package = Package(
             name: "TestSupport", dependencies: ["PRSNLCore", "CLinux", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
-        .testTarget(name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "PRSNLCoreTests", dependencies: ["PRSNLCore", "TestSupport", "CTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "ConfigurationTests", dependencies: ["Configuration", "Control", "PRSNLCore", "TestSupport"],
             swiftSettings: strict),

@@ -249,13 +249,7 @@ struct CommandContext: Sendable {
 
     /// The user, the owner of the copy, to whom a program that is started here would lend root's terminal. Unlike this process it is
     /// open to every other one of that user (ptrace(2); prctl(2), "PR_SET_DUMPABLE"), which could read what root types.
-    var terminalBorrower: String? {
-        guard hasGivenUpRoot else { return nil }
-        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
-        if terminal >= 0 { close(terminal) }
-        let isLent = terminal >= 0 || [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO].contains { isatty($0) == 1 }
-        return isLent ? UserDatabase.user(geteuid()) : nil
-    }
+    var terminalBorrower: String? { hasGivenUpRoot ? UserDatabase.user(geteuid()) : nil }
 
     /// Says when the daemon is silent.
     func connect() throws(UserFacingError) -> ControlClient {

@@ -1,4 +1,3 @@
-import CLinux
 import Configuration
 import Control
 import Glibc
@@ -10,19 +9,15 @@ import Store
 /// else made there, SQLite's files beside the database above all, the daemon could not open.
 enum FileOwner {
     /// Root becomes the user whose copy and daemon these are, and cannot go back. So nothing that a file or a daemon makes of
-    /// this process can do more than that user. Root stays root for a copy of its own, where file and daemon belong to
-    /// different users, and where another user's link is on the way, which `FolderOwner` then does not follow.
+    /// this process can do more than that user. Root stays root for a copy of its own, and where file and daemon belong to
+    /// different users.
     ///
     /// - Throws: `database_unreadable` where the kernel refuses.
     static func giveUpRoot(_ paths: ClientPaths) throws(UserFacingError) {
-        let owner: FolderOwner
-        // What is wrong with the path is reported when the file is opened.
-        do throws(UserFacingError) { owner = try FolderOwner(paths.database) } catch { return }
+        let owner = FolderOwner(paths.database)
         var socket = stat()
         guard lstat(paths.controlSocket, &socket) != 0 || owner.isUser(socket.st_uid) else { return }
         try owner.become()
-        // The new user could read this process otherwise (prctl(2), PR_SET_DUMPABLE), and use root's terminal.
-        Secrecy.begin()
     }
 
     /// Root becomes the owner, for the rest of this process.
@@ -37,15 +32,16 @@ enum FileOwner {
             throw UserFacingError(
                 .noDatabase, "No daemon runs, and there is no copy yet at \(database).", consequence: consequence)
         }
-        try become(folderOf: database, consequence)
+        try require(ownerOf: database, consequence)
+        try FolderOwner(database).become()
     }
 
-    /// The same for what stands beside a database that need not be there yet. The folder is made where it is missing.
-    /// A user who may not is told to be root, who may also write the configuration.
+    /// Makes the folder of a database where it is missing, for what stands beside it. A user who may not is told to be root, who
+    /// may also write the configuration.
     ///
     /// - Throws: `not_owner`.
-    static func become(
-        ownerOfFolderOf database: String, consequence: String
+    static func prepareFolder(
+        of database: String, consequence: String
     ) throws(UserFacingError) {
         let folder = Descriptors.folder(of: database)
         if access(folder, F_OK) != 0, errno == ENOENT, let reason = make(folder) {
@@ -54,7 +50,7 @@ enum FileOwner {
                 recoverySuggestion: "Give the command as root.", nextCommand: CommandContext.sudo())
         }
         do throws(UserFacingError) {
-            try become(folderOf: database, consequence)
+            try require(ownerOf: database, consequence)
         } catch {
             throw error.with(
                 suggestion: "Start the daemon, or give the command as root.", next: CommandContext.sudo())
@@ -70,41 +66,17 @@ enum FileOwner {
         }
         guard geteuid() == 0, DefaultPaths.isMachines(folder), let user = getpwnam("prsnld") else { return nil }
         let (owner, group) = (user.pointee.pw_uid, user.pointee.pw_gid)
-        let made = prsnl_open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
-        guard made >= 0 else { return String(cString: strerror(errno)) }
-        defer { close(made) }
-        guard fchown(made, owner, group) == 0, fchmod(made, 0o750) == 0 else {
+        guard lchown(folder, owner, group) == 0, fchmodat(AT_FDCWD, folder, 0o750, AT_SYMLINK_NOFOLLOW) == 0 else {
             return String(cString: strerror(errno))
         }
         return nil
     }
 
-    static func returnToSelf() {
-        // Only what was changed by `become`, and with the rights that a root process keeps in its saved ids.
-        guard geteuid() != getuid(), getuid() == 0 else { return }
-        seteuid(getuid())
-        setegid(getgid())
-    }
-
-    private static func become(folderOf database: String, _ consequence: String) throws(UserFacingError) {
-        let user = geteuid()
-        guard user == 0 else {
-            let owner = FileStatus.owner(Descriptors.folder(of: RealPath.of(database)))
-            if user == owner { return }
-            throw notOwner(owner, database, consequence)
-        }
-        let place = try GuardedPath(database)
-        let owner = place.owner
-        if owner == 0 { return }
-        // The groups first: afterwards there is no right to. setgroups(2): no other group's rights are kept.
-        var group = place.group
-        guard setgroups(1, &group) == 0, setegid(group) == 0, seteuid(owner) == 0 else {
-            throw UserFacingError(
-                .notOwner,
-                "Root could not become \(UserDatabase.user(owner)), who owns \(database): "
-                    + "\(String(cString: strerror(errno))).",
-                consequence: consequence)
-        }
+    /// - Throws: `not_owner` for a user who is neither root nor the owner of the folder.
+    private static func require(ownerOf database: String, _ consequence: String) throws(UserFacingError) {
+        let owner = FileStatus.owner(Descriptors.folder(of: RealPath.of(database)))
+        guard geteuid() != 0, geteuid() != owner else { return }
+        throw notOwner(owner, database, consequence)
     }
 
     private static func notOwner(_ owner: uid_t?, _ database: String, _ consequence: String) -> UserFacingError {
@@ -144,15 +116,17 @@ extension CommandContext: CommandHost {
         }
     }
 
-    /// Works beside a database that need not be there yet, as the owner of the folder.
+    /// Works beside a database that need not be there yet, with the rights of the folder's owner.
     func withLock<Value>(
         refused: String, _ body: () throws(UserFacingError) -> Value
     ) throws(UserFacingError) -> Value {
-        try FileOwner.become(ownerOfFolderOf: database, consequence: refused)
-        Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
-        let lock = try DatabaseLock(database: database)
-        defer { withExtendedLifetime(lock) {} }
-        return try body()
+        try FileOwner.prepareFolder(of: database, consequence: refused)
+        return try FolderOwner.run(beside: database) { _ throws(UserFacingError) in
+            Secrecy.begin()  // a change of user makes a process dumpable again, by the system's settings (prctl(2))
+            let lock = try DatabaseLock(database: database)
+            defer { withExtendedLifetime(lock) {} }
+            return try body()
+        }
     }
 
     /// Items that are indexed with a write. A larger backlog is left to the daemon.

@@ -22,8 +22,8 @@ package final class StoreReader {
     ) throws(UserFacingError) {
         givenPath = path
         // SQLite, too, looks for the log beside the file itself.
-        let owner = try FolderOwner(path)
-        let path = owner.path
+        let path = RealPath.of(path)
+        let owner = FolderOwner(path)
         self.owner = owner
         self.path = path
         connection = try owner.run { () throws(UserFacingError) in

@@ -442,7 +442,7 @@ import Testing
         #expect(format.exit == .status(2) && format.stderr.contains("markdown or jsonl"))
         #expect(try await scene.fixture.control("export", "-").exit == .status(2))
         #expect(try await scene.fixture.control("export").exit == .status(2))
-        for wrong in ["/", scene.fixture.configuration, "/proc/no/such"] {
+        for wrong in [scene.fixture.configuration, "/proc/no/such"] {
             let ended = try await scene.fixture.control("export", wrong, "--json")
             #expect(ended.exit == .status(1) && ended.stdout.contains("export_folder"), "\(wrong): \(ended)")
         }

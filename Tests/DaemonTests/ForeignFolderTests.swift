@@ -39,7 +39,6 @@ struct ForeignFolderTests {
         try link(theirs + "/notes", to: victim.path)
         let ended = try await scene.fixture.control("export", "--format", format, theirs + "/notes" + rest)
         #expect(ended.exit != .status(0))
-        #expect(ended.stderr.contains("symbolic link"))
         #expect(access(victim.file(".prsnld-export"), F_OK) != 0 && access(victim.file("part"), F_OK) != 0)
     }
 
@@ -69,10 +68,6 @@ struct ForeignFolderTests {
         try #require(symlink(scene.fixture.folder.file("real"), scene.folder) == 0)
         #expect(try await scene.export().exit == .status(0))
         #expect(try status(scene.fixture.folder.file("real/2026-11-02 Item 1.md")).st_uid == 0)
-        for path in ["/", "/.", "/tmp/.."] {
-            let ended = try await scene.fixture.control("export", path)
-            #expect(ended.stderr.contains("is the root of the file system"), "\(ended)")
-        }
         let ended = try await scene.fixture.control("export", scene.fixture.configuration + "/below")
         #expect(ended.stderr.contains("Not a") && ended.stderr.contains("Nothing was exported."), "\(ended)")
     }
@@ -83,30 +78,27 @@ struct ForeignFolderTests {
     @Test func rootIsGivenUpForGood() async throws {
         let fixture = try DaemonFixture(items: [SearchCommandTests.item(0, "A page", url: "https://example.org/")])
         #expect(try await fixture.run(["--once"]).exit == .status(0))
-        let browser = fixture.folder.file("browser")
-        try TestFile.write("#!/bin/sh\ngrep -E '^(Uid|Gid|Groups):' /proc/self/status\n", to: browser)
-        try #require(chmod(browser, 0o755) == 0 && chmod(fixture.folder.path, 0o755) == 0)
-        let control = try BuiltProducts.executable("prsnlctl")
-        func opened() async throws -> String {
-            let id = SearchCommandTests.item(0, "").id
-            // Without a terminal, on which nothing would be started.
-            let ended = try await ChildProcess.run(
-                "/usr/bin/setsid", ["--wait", control, "--config", fixture.configuration, "open", id],
-                environment: fixture.environment(["BROWSER": browser]))
-            #expect(ended.exit == .status(0), "\(ended)")
-            return ended.stdout
+        try #require(chmod(fixture.folder.path, 0o755) == 0)
+        /// What proc(5) says of a command that goes on.
+        func rights() async throws -> String {
+            let follower = try fixture.startControl(["changes", "--follow", "--json"])
+            _ = try await follower.waitForLine(containing: "epoch")
+            let lines = try TestFile.text("/proc/\(follower.processID)/status").split(separator: "\n")
+            _ = try await follower.terminate()
+            return lines.filter { line in ["Uid:", "Gid:", "Groups:"].contains(where: line.hasPrefix) }
+                .joined(separator: "\n")
         }
-        #expect(try await opened().contains("Uid:\t0\t0\t0\t0\n"))
+        #expect(try await rights().contains("Uid:\t0\t0\t0\t0\n"))
         try ownCopy(fixture)
         #expect(
-            try await opened() == """
+            try await rights() == """
                 Uid:\t65533\t65533\t65533\t65533
                 Gid:\t65532\t65532\t65532\t65532
-                Groups:\t65532 \n
+                Groups:\t65532\u{20}
                 """)
-        // A daemon of root's that works there answers root alone.
+        // A daemon of root's that works there answers root alone. The fourth user is that of file systems (setfsuid(2)).
         try TestFile.write("", to: fixture.socket)
-        #expect(try await opened().contains("Uid:\t0\t0\t0\t0\n"))
+        #expect(try await rights().contains("Uid:\t0\t0\t0\t"))
     }
 
     private func ownCopy(_ fixture: DaemonFixture) throws {

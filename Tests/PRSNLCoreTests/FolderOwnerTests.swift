@@ -1,5 +1,7 @@
+import CTestSupport
 import Glibc
 import PRSNLCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -42,6 +44,15 @@ struct FolderOwnerTests {
         #expect(groups.prefix(Int(max(0, getgroups(64, &groups)))).contains(65_532) == false)
     }
 
+    @Test func rootsOwnLinksAreFollowedAsRoot() throws {
+        let theirs = try prepared()
+        let closed = folder.file("closed")
+        try #require(mkdir(closed, 0o700) == 0 && symlink(theirs, closed + "/link") == 0)
+        #expect(RealPath.of(closed + "/link/file") == theirs + "/file")
+        let isTheirs = FolderOwner(closed + "/link/file").isUser(65_533)
+        #expect(isTheirs)
+    }
+
     @Test func rootsFoldersAndLinksBelowTheirsAreTheirs() throws {
         let theirs = try prepared()
         let secret = folder.file("secret")
@@ -50,7 +61,46 @@ struct FolderOwnerTests {
         for path in ["/roots/file", "/link/secret", "/roots/../../secret", "/not/there/yet"] {
             #expect(try FolderOwner.run(beside: theirs + path) { _ in canRead(secret) } == false, "\(path)")
         }
-        try #require(symlink(folder.path, theirs + "/mine") == 0 && lchown(theirs + "/mine", 65_533, 65_532) == 0)
-        #expect(throws: UserFacingError.self) { _ = try FolderOwner(theirs + "/mine/secret") }
+        // A link of theirs, wherever it is.
+        for mine in [theirs + "/mine", folder.file("mine")] {
+            try #require(symlink(folder.path, mine) == 0 && lchown(mine, 65_533, 65_532) == 0)
+            #expect(try FolderOwner.run(beside: mine + "/secret") { _ in canRead(secret) } == false)
+            // It leads out of what is theirs, and stays what it is.
+            #expect(RealPath.of(mine + "/secret") == mine + "/secret")
+        }
+        #expect(RealPath.of(theirs + "/link/theirs/file") == theirs + "/file")
+    }
+
+    private final class Swapping: Sendable {
+        let isOver = Atomic(false)
+    }
+
+    /// While root looks, they swap a folder for a link to that of a third user, whose rights are not theirs to give.
+    @Test func aFolderThatIsSwappedGivesNoThirdUsersRights() async throws {
+        let theirs = try prepared()
+        let third = folder.file("third")
+        for path in [theirs + "/notes", theirs + "/notes/inner"] {
+            try #require(mkdir(path, 0o755) == 0)
+            try owner.own(path, mode: 0o755)
+        }
+        try #require(mkdir(third, 0o755) == 0 && mkdir(third + "/inner", 0o755) == 0)
+        try #require(chown(third + "/inner", 65_531, 65_531) == 0)
+        try #require(symlink(third, theirs + "/link") == 0 && lchown(theirs + "/link", 65_533, 65_532) == 0)
+        let swapping = Swapping()
+        let taken = await withTaskGroup(of: Int.self) { tasks in
+            tasks.addTask {
+                while !swapping.isOver.load(ordering: .relaxed) {
+                    for _ in 0..<500 { _ = prsnl_exchange(theirs + "/notes", theirs + "/link") }
+                    await Task.yield()
+                }
+                return 0
+            }
+            tasks.addTask {
+                defer { swapping.isOver.store(true, ordering: .relaxed) }
+                return (0..<5_000).count { _ in FolderOwner(theirs + "/notes/inner/file").isUser(65_531) }
+            }
+            return await tasks.reduce(0, +)
+        }
+        #expect(taken == 0)
     }
 }

@@ -38,7 +38,6 @@ enum LoginCommand {
             throw error.error
         }
         if let path = plan.writesServerTo {
-            FileOwner.returnToSelf()
             if try ServerSetting.write(plan.server.text, to: path) {
                 let isMachines = DefaultPaths.unit(ofConfigurationFile: path) != nil
                 context.say("made \(path)" + (isMachines ? " (owner root, mode 0644)" : ""))

@@ -24,7 +24,7 @@ struct Cursor {
             throw UserFacingError(.usage, "There is no home directory that could have places.")
         }
         path = "\(folder)/\(name)"
-        owner = try FolderOwner(path)
+        owner = FolderOwner(path)
         if let reason = try owner.run({ Folder.make(folder) }) {
             throw UserFacingError(.diskError, "The folder \(folder) for places cannot be made: \(reason).")
         }

@@ -8,7 +8,7 @@ enum FileStatus {
         return stat(path, &status) == 0 ? status.st_uid : nil
     }
 
-    /// Why root does not follow a link that it finds there. `nil` where there is none, or where root made it.
+    /// Why root looks at no link that it finds there. `nil` where there is none, or where root made it.
     static func foreignLink(_ path: String) -> UserFacingError? {
         var status = stat()
         guard geteuid() == 0, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, status.st_uid != 0 else {
@@ -16,7 +16,7 @@ enum FileStatus {
         }
         let owner = UserDatabase.user(status.st_uid)
         return UserFacingError(
-            .databaseLinked, "\(path) is a symbolic link that \(owner) has made, and root does not follow it.",
+            .databaseLinked, "\(path) is a symbolic link that \(owner) has made. It was not followed.",
             recoverySuggestion: "Find out why it is there, and what it leads to.")
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import PRSNLCore
 import Store
 
@@ -170,18 +171,14 @@ struct FilesCheck: Check {
     /// the daemon is stopped. Owners and modes are for `chown` and `chmod`, whose lines `findings` have.
     ///
     /// - Returns: what was created.
-    /// - Throws: `no_database`; `database_linked`; `database_locked` where another process has the database.
+    /// - Throws: `no_database`; `database_locked` where another process has the database.
     static func repair(_ database: String) throws(UserFacingError) -> [String] {
-        let place = try GuardedPath(database)
-        var missing: [String] = []
-        // A link could lead to any file.
-        for suffix in ["", "-wal", "-shm"] where try place.isMissing(place.name + suffix) { missing.append(suffix) }
-        guard missing.first != "" else {
-            throw UserFacingError(.noDatabase, "There is no copy yet at \(database).")
-        }
-        guard !missing.isEmpty else { return [] }
         // What root makes would be root's.
-        try FolderOwner.run(beside: database) { path throws(UserFacingError) in try ReaderFiles.restore(path: path) }
-        return missing
+        try FolderOwner.run(beside: database) { path throws(UserFacingError) in
+            let missing = ["-wal", "-shm"].filter { access(path + $0, F_OK) != 0 }
+            guard !missing.isEmpty || access(path, F_OK) != 0 else { return [] }
+            try ReaderFiles.restore(path: path)
+            return missing
+        }
     }
 }

@@ -188,15 +188,8 @@ final class OpenFolder {
     static func run<Result>(
         in path: String, _ body: (OpenFolder) throws(UserFacingError) -> Result
     ) throws(UserFacingError) -> Result {
-        let folder = try owner(path).run { () throws(UserFacingError) in try OpenFolder(named: path) }
-        return try owner(folder.place(ExportFolder.privateName)).run { () throws(UserFacingError) in try body(folder) }
-    }
-
-    private static func owner(_ path: String) throws(UserFacingError) -> FolderOwner {
-        do throws(UserFacingError) { return try FolderOwner(path) } catch {
-            throw UserFacingError(
-                .exportFolder, error.message, consequence: "Nothing was exported.",
-                recoverySuggestion: error.recoverySuggestion)
+        try FolderOwner("\(path)/\(ExportFolder.privateName)").run { () throws(UserFacingError) in
+            try body(try OpenFolder(named: path))
         }
     }
 
@@ -222,16 +215,6 @@ final class OpenFolder {
             throw FolderFailure.error(errno, "opened", path)
         }
         self.init(descriptor, path)
-        var here = stat()
-        var root = stat()
-        guard fstat(descriptor, &here) == 0, stat("/", &root) == 0 else {
-            throw FolderFailure.error(errno, "looked at", path)
-        }
-        if here.st_dev == root.st_dev, here.st_ino == root.st_ino {
-            throw UserFacingError(
-                .exportFolder, "\(path) is the root of the file system.", consequence: "Nothing was exported.",
-                recoverySuggestion: "Name a folder of its own.")
-        }
     }
 
     /// A folder in this one, made where it is missing.

@@ -16,8 +16,9 @@ package enum ServerSetting {
     ///   now, `disk_full`, `disk_error`. The file is as it was then.
     @discardableResult
     package static func write(_ server: String, to path: String) throws(UserFacingError) -> Bool {
-        let owner = try FolderOwner(path)
-        return try owner.run { () throws(UserFacingError) in try write(server, to: path, target: owner.path) }
+        try FolderOwner.run(beside: path) { _ throws(UserFacingError) in
+            try write(server, to: path, target: RealPath.of(path))
+        }
     }
 
     private static func write(_ server: String, to path: String, target: String) throws(UserFacingError) -> Bool {
@@ -105,17 +106,7 @@ package enum ServerSetting {
             guard bytes.withUnsafeBytes({ Descriptors.write($0, to: descriptor) }) == 0, fsync(descriptor) == 0 else {
                 throw failure("\(new) cannot be written")
             }
-            // A file that appeared in the meantime stays.
-            if old == nil {
-                if link(new, path) == 0 {
-                    unlink(new)
-                } else {
-                    // Not every file system has links.
-                    guard errno != EEXIST, rename(new, path) == 0 else { throw failure("\(path) cannot be made") }
-                }
-            } else {
-                guard rename(new, path) == 0 else { throw failure("\(path) cannot be replaced") }
-            }
+            guard rename(new, path) == 0 else { throw failure("\(path) cannot be replaced") }
         } catch {
             unlink(new)
             throw error

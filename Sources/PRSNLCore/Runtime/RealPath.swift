@@ -8,11 +8,19 @@ package enum RealPath {
     /// As many links in a row as the kernel follows (path_resolution(7)).
     private static let mostLinks = 40
 
-    /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is, and so does what root must
-    /// not follow: see `GuardedPath`.
+    /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is. For root, so does what leads out
+    /// of the folders of the user whose link it is.
     package static func of(_ path: String) -> String {
-        // By the walk itself: looked at first and resolved by name then, it could lead elsewhere in between.
-        if geteuid() == 0 { return GuardedPath.resolved(path) ?? path }
+        let owner = FolderOwner(path)
+        do throws(UserFacingError) {
+            let real = try owner.run { resolve(owner.path) }
+            return FolderOwner(real).isSame(as: owner) ? real : owner.path
+        } catch {
+            return owner.path
+        }
+    }
+
+    private static func resolve(_ path: String) -> String {
         var path = path
         for _ in 0..<mostLinks {
             if let real = resolved(path) { return real }
@@ -40,13 +48,14 @@ package enum RealPath {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
-    private static func resolved(_ path: String) -> String? {
+    static func resolved(_ path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
         return String(cString: real)
     }
 
-    private static func link(_ path: String) -> String? {
+    /// What a link says; `nil` for what is none.
+    static func link(_ path: String) -> String? {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)
         return count > 0 ? String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
