@@ -57,45 +57,6 @@ import Testing
         }
     }
 
-    @Test func whoeverOnlySendsGarbageIsDisconnected() async throws {
-        let server = try start()
-        defer { server.stop() }
-        try await onThread {
-            let client = try RawClient(path)
-            client.send(String(repeating: "garbage\n", count: 5_000))
-            var errors = 0
-            while let line = try client.line() {
-                guard let error = try RawClient.error(line) else {
-                    Issue.record("an answer: \(line)")
-                    return
-                }
-                #expect(error.codeName == "control_protocol")
-                errors += 1
-            }
-            #expect(errors == 32)
-            try othersAreServed()
-        }
-    }
-
-    @Test func garbageIsForgivenWhenARequestFollows() async throws {
-        let server = try start()
-        defer { server.stop() }
-        try await onThread {
-            let client = try RawClient(path)
-            for _ in 0..<3 {
-                for _ in 0..<31 {
-                    client.send("garbage\n")
-                    guard try client.error() != nil else {
-                        Issue.record("no error")
-                        return
-                    }
-                }
-                client.send(Self.status)
-                #expect(try client.line() == wire(Samples.full))
-            }
-        }
-    }
-
     @Test func randomBytesHurtNobody() async throws {
         var random = SeededRandom()
         let server = try start()

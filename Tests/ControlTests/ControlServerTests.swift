@@ -173,7 +173,6 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         try await onThread {
             var limits = ControlServer.Limits()
             limits.clients = 3
-            limits.reserved = 0
             let server = try start(limits)
             defer { server.stop() }
             var clients = try (0..<3).map { _ in try RawClient(path) }
@@ -333,31 +332,6 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         }
     }
 
-    @Test func ofManyThatStartAtOnceOneGetsTheSocket() async throws {
-        #expect(Folder.make(folder.file("run")) == nil)
-        let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        let address = try #require(SocketAddress(path: path))
-        #expect(address.with { bind(dead, $0, $1) } == 0)
-        close(dead)
-        let path = path
-        let servers = try await withThrowingTaskGroup(of: ControlServer?.self) { group in
-            for _ in 0..<8 {
-                group.addTask {
-                    do throws(UserFacingError) {
-                        return try ControlServer(path: path, requests: RequestTable(Self.answer))
-                    } catch {
-                        #expect(error.code == .controlSocketTaken)
-                        return nil
-                    }
-                }
-            }
-            return try await group.reduce(into: []) { $0.append($1) }.compactMap(\.self)
-        }
-        #expect(servers.count == 1)
-        #expect(try await onThread { try ask(StatusRequest()) } == Samples.full)
-        servers.forEach { $0.stop() }
-    }
-
     @Test func whatIsNoSocketIsLeftAlone() async throws {
         try await onThread {
             #expect(Folder.make(folder.file("run")) == nil)
@@ -365,17 +339,6 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
             #expect(code { _ = try start() } == .controlSocketFailed)
             #expect(try TestFile.text(path) == "precious")
             #expect(code { _ = try ask(StatusRequest()) } == .daemonNotRunning)
-        }
-    }
-
-    @Test func aStoppedServerLeavesTheSocketOfItsSuccessor() async throws {
-        try await onThread {
-            let first = try start()
-            #expect(rename(path, folder.file("run/moved")) == 0)
-            let second = try start()
-            first.stop()
-            #expect(try ask(StatusRequest()) == Samples.full)
-            second.stop()
         }
     }
 

@@ -14,8 +14,6 @@ struct ControlLoop {
 
     /// In one round, so that a flood of connections does not keep the clients from being served.
     private static let mostAcceptedAtOnce = 32
-    /// Close a connection after this many malformed or refused requests in a row.
-    private static let mostRefusals = 32
 
     init(_ start: ControlServer.Start) {
         self.start = start
@@ -93,25 +91,21 @@ struct ControlLoop {
         // A peer that the kernel does not name has no rights.
         let peer = Peer(descriptor: descriptor) ?? Peer(user: PeerPolicy.unknownUser, groups: [])
         let standing = policy.standing(of: peer)
-        let served = connections.values.filter { !$0.isClosing }
-        let isAdmitted = ClientQuota.admits(
-            standing, ofUser: served.count { $0.peer.user == peer.user }, inAll: served.count, limits: start.limits)
+        let served = connections.values.count { !$0.isClosing }
         let connection = ControlConnection(
-            descriptor: descriptor, peer: peer, standing: standing, mayChange: mayChange(standing),
-            limits: start.limits, deadline: idleDeadline())
+            descriptor: descriptor, peer: peer, standing: standing, limits: start.limits, deadline: idleDeadline())
         lastNumber += 1
         connections[lastNumber] = connection
         if standing == .stranger {
             start.log(.debug, .control, "refused user \(peer.user), process \(peer.process)")
             refuse(lastNumber, Self.strangersError)
-        } else if !isAdmitted {
-            refuse(lastNumber, UserFacingError(.daemonBusy, "The daemon serves \(served.count) clients already."))
+        } else if served >= start.limits.clients {
+            refuse(lastNumber, UserFacingError(.daemonBusy, "The daemon serves \(served) clients already."))
         }
     }
 
     private mutating func serve(_ number: UInt64, events: Int32) {
         guard let connection = connections[number] else { return }
-        connection.mayChange = mayChange(connection.standing)
         if events & POLLIN != 0, connection.wantsToRead, !connection.receive() { return drop(number) }
         startRequest(number)
         if events & POLLOUT != 0, !connection.flush() { return drop(number) }
@@ -125,10 +119,8 @@ struct ControlLoop {
         while let connection = connections[number], connection.isReady {
             switch connection.nextInput() {
             case .nothing: return
-            case .tooLong: refuseLongLine(number, connection)
-            case .line(let bytes):
-                begin(bytes, number, connection)
-                if connection.refusals >= Self.mostRefusals { connection.isClosing = true }
+            case .tooLong: refuseLongLine(number)
+            case .line(let bytes): begin(bytes, number, connection)
             }
         }
     }
@@ -139,7 +131,6 @@ struct ControlLoop {
             read = try start.requests.read(bytes)
         } catch {
             start.log(.debug, .control, "refused a request of \(bytes.count) bytes that is none")
-            connection.refusals += 1
             let refusal = UserFacingError(
                 .controlProtocol, "This is not a request: \(error.reason).",
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")
@@ -148,10 +139,8 @@ struct ControlLoop {
         // Asked again for each request: `group_may_write` may have changed since the client came.
         guard !read.request.isChange || mayChange(connection.standing) else {
             start.log(.debug, .control, "refused a change by user \(connection.peer.user)")
-            connection.refusals += 1
             return send(Self.changeError, to: number)
         }
-        connection.refusals = 0
         HangPoint.control.block()
         let conversation = ControlConversation(connection: number, mailbox: start.mailbox)
         connection.task = Task(executorPreference: TaskLoop.current) {
@@ -177,8 +166,7 @@ struct ControlLoop {
             "Give the command as root or as the daemon's user, or let root set group_may_write = yes in the daemon's "
             + "configuration and reload it.")
 
-    private mutating func refuseLongLine(_ number: UInt64, _ connection: ControlConnection) {
-        if !connection.mayChange, connection.beginsAsWrite { return refuse(number, Self.changeError) }
+    private mutating func refuseLongLine(_ number: UInt64) {
         refuse(
             number,
             UserFacingError(

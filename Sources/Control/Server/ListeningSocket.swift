@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import PRSNLCore
 
@@ -8,8 +7,6 @@ struct ListeningSocket {
     let path: String
     /// The group of the file: the daemon's, or the folder's where that hands its own on (setgid).
     let group: gid_t
-    /// Device and inode of our socket, so that another one's is never removed.
-    private let identity: (dev_t, ino_t)
 
     /// Rights on the socket: the daemon's user and group (docs/configuration.md, "control_socket").
     static let mode: mode_t = 0o660
@@ -21,26 +18,13 @@ struct ListeningSocket {
         }
         let directory = Descriptors.folder(of: path)
         if let reason = Folder.make(directory) { throw Self.failure(path, "make folder \(directory): \(reason)") }
-        // Two daemons that start at the same time must not both find the old socket dead and then remove each other's new
-        // one: look, remove, bind and listen under a lock on the folder.
-        let lock = prsnl_open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard lock >= 0 else { throw Self.failure(path, "folder \(directory): \(Self.reason())", errno: errno) }
-        defer { close(lock) }
-        while flock(lock, LOCK_EX) != 0 {
-            if errno != EINTR { throw Self.failure(path, "lock folder \(directory): \(Self.reason())") }
-        }
         try Self.removeDead(path, address)
-        let information: stat
-        (descriptor, information) = try Self.bind(path, address, backlog)
-        identity = (information.st_dev, information.st_ino)
-        group = information.st_gid
+        (descriptor, group) = try Self.bind(path, address, backlog)
         self.path = path
     }
 
-    /// Removes the socket, if it is still ours, and closes it.
     func remove() {
-        var information = stat()
-        if lstat(path, &information) == 0, (information.st_dev, information.st_ino) == identity { unlink(path) }
+        unlink(path)
         close(descriptor)
     }
 
@@ -65,7 +49,7 @@ struct ListeningSocket {
 
     private static func bind(
         _ path: String, _ address: SocketAddress, _ backlog: Int32
-    ) throws(UserFacingError) -> (Int32, stat) {
+    ) throws(UserFacingError) -> (descriptor: Int32, group: gid_t) {
         let descriptor = SocketAddress.stream(nonblocking: true)
         guard descriptor >= 0 else { throw failure(path, reason(), errno: errno) }
         var bound = false
@@ -84,7 +68,7 @@ struct ListeningSocket {
         guard chmod(path, mode) == 0, lstat(path, &information) == 0, listen(descriptor, backlog) == 0 else {
             throw fail()
         }
-        return (descriptor, information)
+        return (descriptor, information.st_gid)
     }
 
     private static func failure(_ path: String, _ reason: String, errno number: Int32 = 0) -> UserFacingError {
