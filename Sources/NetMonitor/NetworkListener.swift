@@ -274,8 +274,6 @@ struct DumpSchedule: Sendable {
         } else {
             failures += 1
             planned = max(now + Self.retry.step(failures + 1), earliest)
-            // Where dumping fails, more of the same hints are no reason to dump more often, but for the first few times.
-            if failures > 5 { earliest = planned ?? earliest }
         }
         isHinted = false
     }

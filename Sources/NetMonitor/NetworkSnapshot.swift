@@ -226,11 +226,9 @@ extension NetworkSnapshot {
     static func read() throws(NetlinkSocket.Failure) -> NetworkSnapshot {
         // A socket per dump: one whose dump has failed half-way would answer EBUSY, and none is held while idle.
         let socket = try NetlinkSocket()
-        // Since Linux 4.20 the kernel can leave out what is not asked for: the routes of other tables than the main one.
+        // So that the kernel leaves out the routes of other tables than the main one.
         var one: Int32 = 1
-        let isStrict =
-            setsockopt(
-                socket.descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size)) == 0
+        setsockopt(socket.descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size))
         var snapshot = NetworkSnapshot()
         // Counters are most of a link's message.
         let withoutCounters = NetlinkMessage.attribute(
@@ -238,7 +236,7 @@ extension NetworkSnapshot {
         try snapshot.take(socket, UInt16(RTM_GETLINK), [UInt8](repeating: 0, count: 16) + withoutCounters)
         try snapshot.take(socket, UInt16(RTM_GETADDR), [UInt8](repeating: 0, count: 8))
         var route = [UInt8](repeating: 0, count: 12)
-        if isStrict { route[4] = UInt8(RT_TABLE_MAIN.rawValue) }
+        route[4] = UInt8(RT_TABLE_MAIN.rawValue)
         try snapshot.take(socket, UInt16(RTM_GETROUTE), route)
         return snapshot
     }

@@ -13,11 +13,13 @@ package struct RouteCheck: Sendable {
 
     package func route(to server: ServerAddress) -> RouteState {
         if Self.isLocalName(server.host) { return .routable(path: "loopback") }
-        if let address = IPAddress(server.host) { return route(to: address, port: server.port) }
-        guard let address = server.lastAddress.flatMap(IPAddress.init) else {
+        let known = IPAddress(server.host)
+        // The kernel knows no route to an address of one link, where that link is not named.
+        guard let address = known ?? server.lastAddress.flatMap(IPAddress.init), !address.isIPv6LinkLocal else {
             return .notKnown(hasNetwork: hasDefaultRoute || hasUsableLink)
         }
         let verdict = route(to: address, port: server.port)
+        if known != nil { return verdict }
         // The name may lead elsewhere by now, by another family or another network.
         if case .unroutable = verdict, hasDefaultRoute { return .notKnown(hasNetwork: true) }
         return verdict
@@ -33,21 +35,11 @@ package struct RouteCheck: Sendable {
 
     private func route(to address: IPAddress, port: UInt16) -> RouteState {
         if address.isLoopback { return .routable(path: "loopback") }
-        if let zone = address.zone, address.zoneIndex == nil {
-            return .unroutable(reason: "\(address.text): there is no link \(zone)")
-        }
-        // The kernel takes it for an invalid argument, as it takes a blackhole.
-        if address.isIPv6LinkLocal, address.zone == nil {
-            return .unroutable(reason: "\(address.text) is valid on one link only and names none")
-        }
         switch Self.source(towards: address, port: port) {
         case .success(let source): return route(to: address, from: source)
         case .failure(let failure):
             // Where it is not the route's doing, nothing is held up: the request will say what is wrong.
-            guard let reason = failure.reason(address.text), failure.code != EACCES || isProhibited(address) else {
-                return .routable(path: "")
-            }
-            return .unroutable(reason: reason)
+            return failure.reason(address.text).map { .unroutable(reason: $0) } ?? .routable(path: "")
         }
     }
 
@@ -55,7 +47,8 @@ package struct RouteCheck: Sendable {
     private struct Failure: Error {
         var code: Int32
 
-        /// `nil` where it says nothing about routes, such as where there is no descriptor left: then nothing is held up.
+        /// `nil` where it says nothing about routes, such as where there is no descriptor left, or where it may be a security module's
+        /// word (EACCES): then nothing is held up.
         func reason(_ address: String) -> String? {
             switch code {
             case ENETUNREACH: "no route to \(address) (network unreachable)"
@@ -64,9 +57,8 @@ package struct RouteCheck: Sendable {
             case EADDRNOTAVAIL: "no route to \(address) (no address of its own to come from)"
             case EAFNOSUPPORT: "no route to \(address) (\(address.contains(":") ? "IPv6" : "IPv4") is switched off)"
             case ENODEV: "no route to \(address) (its link is gone)"
-            // What the types of routes give (fib_props in fib_semantics.c).
+            // fib_props in fib_semantics.c
             case EINVAL: "the route to \(address) is a blackhole"
-            case EACCES: "the route to \(address) is prohibited"
             default: nil
             }
         }
@@ -94,7 +86,6 @@ package struct RouteCheck: Sendable {
             guard let hop = RouteHop(try socket.ask(26, RouteHop.request(address))) else { return plain }
             // Towards this machine itself: no link carries it.
             if hop.isLocal { return plain }
-            if let reason = hop.refusal(address.text) { return .unroutable(reason: reason) }
             guard let index = hop.link else { return plain }
             var snapshot = NetworkSnapshot()
             snapshot.take(try socket.ask(18, RouteHop.linkRequest(index)))
@@ -102,7 +93,7 @@ package struct RouteCheck: Sendable {
             if !link.isUp { return .unroutable(reason: "\(link.name): down") }
             if !link.hasCarrier { return .unroutable(reason: "\(link.name): carrier lost") }
             // Routers pass on nothing that comes from an address of one link: RFC 4291, section 2.5.6.
-            if source.isIPv6LinkLocal, !address.isIPv6LinkLocal, hop.gateway != nil {
+            if source.isIPv6LinkLocal, hop.gateway != nil {
                 return .unroutable(reason: "\(link.name): no address that is valid beyond this link")
             }
             let gateway = hop.gateway.map { " via \($0)" } ?? ""
@@ -110,17 +101,6 @@ package struct RouteCheck: Sendable {
         } catch {
             // It has found a route above; an error here may as well be about the question.
             return plain
-        }
-    }
-
-    /// EACCES is also what security modules say, to datagrams only perhaps: the route itself is asked.
-    private func isProhibited(_ address: IPAddress) -> Bool {
-        guard usesNetlink else { return false }
-        do throws(NetlinkSocket.Failure) {
-            let hop = RouteHop(try NetlinkSocket().ask(26, RouteHop.request(address)))
-            return hop?.refusal(address.text) != nil
-        } catch {
-            return error == .refused(EACCES)
         }
     }
 
@@ -162,25 +142,12 @@ private struct RouteHop {
     /// RTN_LOCAL, RTN_ANYCAST.
     var isLocal: Bool { [2, 4].contains(type) }
 
-    func refusal(_ address: String) -> String? {
-        switch type {
-        case 6: "the route to \(address) is a blackhole"
-        case 7: "no route to \(address) (host unreachable)"
-        case 8: "the route to \(address) is prohibited"
-        default: nil
-        }
-    }
-
-    /// `struct rtmsg` and RTA_DST; RTA_OIF for an address of one link.
+    /// `struct rtmsg` and RTA_DST.
     static func request(_ address: IPAddress) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 12)
         bytes[0] = UInt8(address.family)
         bytes[1] = UInt8(address.bytes.count * 8)
-        bytes += NetlinkMessage.attribute(1, address.bytes)
-        if let index = address.zoneIndex, index != 0 {
-            bytes += NetlinkMessage.attribute(4, NetlinkMessage.native(index))
-        }
-        return bytes
+        return bytes + NetlinkMessage.attribute(1, address.bytes)
     }
 
     /// `struct ifinfomsg` with the link's number; IFLA_EXT_MASK leaves its counters out.

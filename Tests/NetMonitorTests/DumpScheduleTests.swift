@@ -96,12 +96,6 @@ import Testing
         #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 <= $1 })
     }
 
-    @Test func looksThatKeepFailingAreNotMadeOftenerByMoreHints() {
-        let hints = (0..<600_000).map { Duration.milliseconds($0) }
-        let looks = looks(hints: hints, cost: .milliseconds(1), until: .seconds(600), fails: { _ in true })
-        #expect(looks.count < 40)
-    }
-
     @Test func oneThatSucceedsEndsTheRepeating() {
         let looks = looks(
             hints: [.seconds(1)], cost: .milliseconds(1), until: .seconds(3_600), fails: { $0 < .seconds(3) })
