@@ -37,14 +37,14 @@ struct TLSTests {
     /// Makes `certificate.pem` and `key.pem`.
     ///
     /// - Parameters:
-    ///   - name: the host's, as in subjectAltName. Empty: only the subject has it.
+    ///   - name: the host's, as in subjectAltName.
     ///   - isSelfSigned: else an authority signs it, whose certificate nobody gets.
     private func makeCertificate(
         _ name: String, _ validity: Validity, isSelfSigned: Bool, in folder: TemporaryDirectory
     ) async throws {
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         try await run(
-            ["req", "-new"] + key + ["-subj", "/CN=\(name.isEmpty || name.contains(":") ? "127.0.0.1" : name)"]
+            ["req", "-new"] + key + ["-subj", "/CN=\(name.contains(":") ? "127.0.0.1" : name)"]
                 + ["-keyout", "key.pem", "-out", "request.pem"], in: folder)
         try await run(
             ["req", "-x509"] + key + ["-subj", "/CN=authority", "-keyout", "ca-key.pem", "-out", "ca.pem"], in: folder)
@@ -64,7 +64,7 @@ struct TLSTests {
             [any]
             commonName = supplied
             [names]
-            \(name.isEmpty ? "basicConstraints = CA:FALSE" : "subjectAltName = \(name)")
+            subjectAltName = \(name)
 
             """, to: folder.file("ca.conf"))
         let signer =
@@ -158,29 +158,6 @@ struct TLSTests {
         #expect(
             error.userFacing.message
                 == "Network error: the certificate of \(server.place) is for another name than 127.0.0.1.")
-    }
-
-    /// Twice: the second handshake may go on from the first one's session.
-    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
-    func aNameThatOnlyTheSubjectHasIsNoName() async throws {
-        try await refusesNameOfSubject("")
-        // Names of other kinds are none of a host.
-        try await refusesNameOfSubject("email:somebody@example.org, URI:https://127.0.0.1/")
-    }
-
-    private func refusesNameOfSubject(_ name: String) async throws {
-        let server = try await serve(name: name)
-        let test = try TestClient(server.url, .apiKey("fake-key")) { $0.caFile = server.certificate }
-        for _ in 1...2 {
-            let error = await apiError { () async throws(APIError) in try await test.client.session().account() }
-            #expect(error?.kind == .networkError(.tlsFailed))
-            #expect(error?.mayHaveReachedServer == false)
-            #expect(
-                error?.userFacing.message
-                    == "Network error: the certificate of \(server.place) has no subjectAltName, where its names have to stand."
-            )
-        }
-        #expect(!server.process.stdout.contains("api/auth/me"))
     }
 
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))

@@ -2,37 +2,6 @@ import CCurl
 import Glibc
 import PRSNLCore
 
-extension Transfer {
-    /// Whether the certificate of a new connection names no host but in its subject. libcurl would take that name, which
-    /// RFC 9110 section 4.3.4 forbids. Looked at before anything is sent.
-    func lacksAlternativeName() -> Bool {
-        // Of other TLS libraries libcurl does not list the extensions.
-        guard let backend = prsnl_version_info(CURLVERSION_SEVENTH)?.pointee.ssl_version,
-            String(cString: backend).contains("OpenSSL")
-        else { return false }
-        var pointer: UnsafeMutableRawPointer?
-        guard prsnl_getinfo_pointer(easy, CURLINFO_CERTINFO, &pointer) == CURLE_OK,
-            let chain = pointer?.assumingMemoryBound(to: curl_certinfo.self).pointee, chain.num_of_certs > 0
-        else { return false }
-        var line = chain.certinfo[0]
-        while let entry = line?.pointee {
-            let names = "X509v3 Subject Alternative Name:"
-            let text = String(cString: entry.data)
-            // Of names of other kinds libcurl takes no notice either.
-            if text.hasPrefix(names),
-                text.dropFirst(names.count).split(separator: ",").contains(where: { name in
-                    let name = name.drop { $0 == " " }
-                    return name.hasPrefix("DNS:") || name.hasPrefix("IP Address:")
-                })
-            {
-                return false
-            }
-            line = entry.next
-        }
-        return true
-    }
-}
-
 /// Where on the way to the server a request failed, and why: what a person needs beyond `APIError.NetworkCause`.
 package struct ConnectionFault: Sendable, Equatable {
     /// Part of a sentence, without a full stop.
@@ -106,13 +75,6 @@ extension Transfer {
 
     private func tlsFault(_ peer: Peer, _ code: CURLcode?) -> ConnectionFault {
         let certificate = "the certificate of \(peer.place)"
-        if isWithoutAlternativeName {
-            return ConnectionFault(
-                phrase: "\(certificate) has no subjectAltName, where its names have to stand",
-                suggestion:
-                    "Have a certificate made with the server's name in its subjectAltName. The name in its subject does not count."
-            )
-        }
         let words = libcurlWords(code)
         // X509_V_ERR_* of x509_vfy.h: X509_STORE_CTX_get_error(3).
         switch (code, long(peer.isProxy ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)) {

@@ -47,7 +47,6 @@ final class Transfer {
     /// CPU of this thread since the request was sent, in nanoseconds.
     private var reading: Int64 = 0
     private var takesTooLong: Bool { reading > Self.longestReading + Self.readingOfByte * Int64(received) }
-    private(set) var isWithoutAlternativeName = false
     /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
     private var starts = 0
     /// A connection stood, and the request was about to be sent.
@@ -103,7 +102,6 @@ final class Transfer {
             prsnl_setopt_long(easy, CURLOPT_BUFFERSIZE, Self.receiveBuffer),
             prsnl_setopt_long(easy, CURLOPT_SSL_VERIFYPEER, 1),
             prsnl_setopt_long(easy, CURLOPT_SSL_VERIFYHOST, 2),
-            prsnl_setopt_long(easy, CURLOPT_CERTINFO, 1),
             // Otherwise a cancelled transfer waits for its resolver thread: 9.5 s and more with a dead name server.
             prsnl_setopt_long(easy, CURLOPT_QUICK_EXIT, 1),
             prsnl_setopt_long(
@@ -180,7 +178,6 @@ final class Transfer {
         headerBytes = 0
         encodings = Encodings()
         reading = 0
-        isWithoutAlternativeName = false
         starts = 0
         refusedRepeat = false
         progressMark = 0
@@ -197,10 +194,6 @@ final class Transfer {
     ///
     /// - Parameter address: the other end's: the server's, or the proxy's.
     private func begin(_ address: UnsafePointer<CChar>?) -> Int32 {
-        if job?.request.url.hasPrefix("https:") == true, lacksAlternativeName() {
-            isWithoutAlternativeName = true
-            return CURL_PREREQFUNC_ABORT
-        }
         starts += 1
         if let address { lastAddress.note(address) }
         if starts > 1, job?.request.isWrite == true {
@@ -292,8 +285,6 @@ extension Transfer {
                     .notJSON("the answer is encoded more than once, or in a way that was not asked for")), "encoding")
         case .done where takesTooLong:
             failure(.decodingError(.notJSON("to read the answer takes too long")), "more CPU than an answer may use")
-        case .done(let code) where isWithoutAlternativeName:
-            failure(.networkError(.tlsFailed), "the certificate has no subjectAltName", code)
         case .done where headerBytes > Self.headerLimit:
             failure(
                 .decodingError(.notJSON("the answer has more than \(Self.headerLimit >> 10) KiB of headers")),
