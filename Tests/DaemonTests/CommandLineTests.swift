@@ -86,14 +86,6 @@ import Testing
         ("missing", nil, "cannot be read: FILE: No such file or directory"),
         (".", nil, "cannot be read: FILE: Is a directory"),
         ("ca.pem", "some text\n", "cannot be used: FILE holds no certificate in PEM (-----BEGIN CERTIFICATE-----)"),
-        (
-            "ca.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n",
-            "cannot be used: FILE is damaged: certificate 1 has no end"
-        ),
-        (
-            "ca.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
-            "cannot be used: FILE is damaged: certificate 1 cannot be parsed"
-        ),
     ])
     func aCAFileThatCannotBeUsedStopsEverything(name: String, content: String?, reason: String) async throws {
         let fixture = try DaemonFixture()
