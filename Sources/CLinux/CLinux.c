@@ -37,10 +37,6 @@ int prsnl_set_thread_groups(const gid_t *groups, size_t count) { return (int)sys
 
 void prsnl_wipe(void *memory, size_t size) { explicit_bzero(memory, size); }
 
-int prsnl_rename_new(const char *from, const char *to) {
-    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
-}
-
 int prsnl_renameat_new(int from_folder, const char *from, int to_folder, const char *to) {
     return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
 }

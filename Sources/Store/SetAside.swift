@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 package import PRSNLCore
 
@@ -71,14 +70,12 @@ extension Store {
         while true {
             number += 1
             let target = name(number)
-            if prsnl_rename_new(path, target) == 0 { return target }
-            if errno == EEXIST { continue }
-            if errno == EINVAL || errno == ENOSYS {
-                // The file system lacks this kind of rename. Under the lock, no prsnld creates the file in between.
-                if access(target, F_OK) == 0 { continue }
-                if Glibc.rename(path, target) == 0 { return target }
+            // Under the lock, no prsnld creates the file in between.
+            if access(target, F_OK) == 0 { continue }
+            guard errno == ENOENT, Glibc.rename(path, target) == 0 else {
+                throw failure("\(path) cannot be renamed to \(target)")
             }
-            throw failure("\(path) cannot be renamed to \(target)")
+            return target
         }
     }
 

@@ -38,9 +38,7 @@ extern const int prsnl_o_path;
 int prsnl_set_thread_groups(const gid_t *groups, size_t count);
 // Memory that is overwritten although it is not read afterwards: explicit_bzero(3).
 void prsnl_wipe(void *memory, size_t size);
-// A rename that never replaces: renameat2(2) with RENAME_NOREPLACE.
-int prsnl_rename_new(const char *from, const char *to);
-// The same in open folders.
+// A rename that never replaces, in open folders: renameat2(2) with RENAME_NOREPLACE.
 int prsnl_renameat_new(int from_folder, const char *from, int to_folder, const char *to);
 // Everything of a file system onto its disk: syncfs(2).
 int prsnl_syncfs(int fd);
