@@ -78,8 +78,7 @@ extension Progress {
         }
         let size = min(room, 30)
         let filled = max(0, min(size, Int(Double(size) * Double(items) / Double(expectedItems))))
-        let (full, empty) = style.isUTF8 ? ("█", "░") : ("#", "-")
-        let bar = String(repeating: full, count: filled) + String(repeating: empty, count: size - filled)
+        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: size - filled)
         return "\(name)  [\(bar)]  \(figures)"
     }
 }

@@ -8,7 +8,6 @@ package struct TextStyle: Sendable, Equatable {
     package var width = 80
     /// Columns of a row that is cut where it is longer: all that the terminal has, and no end where lines go elsewhere.
     package var rowWidth = Int.max
-    package var isUTF8 = true
     package var hasColour = false
     /// Whether the terminal follows links (OSC 8).
     package var hasLinks = false
@@ -23,11 +22,10 @@ package struct TextStyle: Sendable, Equatable {
     /// For a descriptor of this process.
     ///
     /// Colour needs a terminal that knows it, or `CLICOLOR_FORCE` (https://bixense.com/clicolors), and no `NO_COLOR`
-    /// (https://no-color.org: set and not empty). UTF-8 is what the locale says, by the order of locale(7).
+    /// (https://no-color.org: set and not empty).
     package init(descriptor: Int32, environment: [String: String], _ unit: ServiceUnit) {
         self.unit = unit
         isTerminal = isatty(descriptor) == 1
-        isUTF8 = Self.isUTF8(environment)
         hasColour =
             environment["NO_COLOR", default: ""].isEmpty
             && (!["", "0"].contains(environment["CLICOLOR_FORCE", default: ""])
@@ -46,12 +44,6 @@ package struct TextStyle: Sendable, Equatable {
         guard isatty(descriptor) == 1, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0
         else { return nil }
         return Int(size.ws_row)
-    }
-
-    package static func isUTF8(_ environment: [String: String]) -> Bool {
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
-        let lowered = locale.lowercased()
-        return lowered.contains("utf-8") || lowered.contains("utf8")
     }
 
     /// No terminal can be asked. These say by the environment who they are, and are known to follow links
@@ -109,12 +101,8 @@ package struct TextStyle: Sendable, Equatable {
     /// With the commands of the daemon that is meant.
     package func text(_ advice: Advice) -> String { safe(unit.fit(advice).description) }
 
-    /// Text from elsewhere, fit for this place: harmless, and in ASCII where nothing else can be shown.
-    package func safe(_ text: String) -> String {
-        let harmless = SafeText.harmless(text)
-        guard !isUTF8 else { return harmless }
-        return harmless.reduce(into: "") { $0.append($1.isASCII ? $1 : "?") }
-    }
+    /// Text from elsewhere, without what a terminal obeys.
+    package func safe(_ text: String) -> String { SafeText.harmless(text) }
 }
 
 /// Lines of text no wider than a terminal.

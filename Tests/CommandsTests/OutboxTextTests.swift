@@ -10,11 +10,7 @@ import Testing
 
 /// What people read about writes.
 @Suite struct OutboxTextTests {
-    private func style(utf8: Bool = true) -> TextStyle {
-        var style = TextStyle()
-        style.isUTF8 = utf8
-        return style
-    }
+    private func style() -> TextStyle { TextStyle() }
 
     private func report(
         _ state: OutboxEntry.State, waited: Bool = false, sending: Sending = .whenReachable,
@@ -41,7 +37,6 @@ import Testing
     @Test func aDeliveredWriteNamesWhatTheServerMadeOfIt() {
         let delivered = report(.delivered, waited: true) { $0.itemID = Samples.item }
         #expect(delivered.text(style()) == "delivered #12 → 59ec6da4\n")
-        #expect(delivered.text(style(utf8: false)) == "delivered #12 -> 59ec6da4\n")
         #expect(delivered.exitCode == .fine)
         let known = report(.delivered, waited: true) {
             $0.itemID = Samples.item

@@ -382,17 +382,6 @@ import Testing
         #expect(Samples.pull.bar(style).count < width)
     }
 
-    @Test func withoutUTF8AndColourThereIsOnlyPlainASCII() {
-        var summary = Samples.full
-        summary.server.accountName = "Zoë 漢字"
-        var style = TextStyle()
-        style.isUTF8 = false
-        let text = summary.text(style) + Samples.history.text(style) + Samples.pull.bar(style)
-        #expect(text.utf8.allSatisfy { $0 == 0x0A || (0x20..<0x7F).contains($0) })
-        #expect(text.contains("Zo? ??"))
-        #expect(text.contains("[#"))
-    }
-
     @Test func colourIsPaintedAroundWordsOnly() {
         var style = TextStyle()
         style.hasColour = true

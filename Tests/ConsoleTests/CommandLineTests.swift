@@ -165,14 +165,6 @@ import Testing
         for (name, title) in table.chapters { #expect(helps[0].contains("\n\n\(title):\n  \(name) ")) }
     }
 
-    @Test func theLocaleDecidesAboutUTF8() {
-        #expect(TextStyle.isUTF8(["LANG": "de_DE.UTF-8"]))
-        #expect(TextStyle.isUTF8(["LANG": "C", "LC_ALL": "C.utf8"]))
-        #expect(!TextStyle.isUTF8(["LANG": "de_DE.UTF-8", "LC_ALL": "C"]))
-        #expect(!TextStyle.isUTF8(["LANG": "de_DE.UTF-8", "LC_CTYPE": "POSIX", "LC_ALL": ""]))
-        #expect(!TextStyle.isUTF8([:]))
-    }
-
     /// No terminal here.
     @Test func colourIsWhatTheEnvironmentSays() {
         func hasColour(_ environment: [String: String]) -> Bool {

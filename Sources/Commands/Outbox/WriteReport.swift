@@ -157,7 +157,7 @@ extension WriteReport: Report {
         let remark = write.remark.map { " (\(style.safe($0)))" } ?? ""
         switch write.state {
         case .delivered:
-            return "\(style.paint("delivered", .green)) \(number) \(style.isUTF8 ? "→" : "->") "
+            return "\(style.paint("delivered", .green)) \(number) → "
                 + style.safe(OutboxWords.shortID(write.itemID ?? "")) + remark
         case .parked:
             return "\(style.paint("parked", .red)) \(number): \(reason(write, style).withoutFullStop) "
