@@ -181,8 +181,6 @@ package final class RunningDaemon: Sendable {
     let startedAt: Timestamp
     /// A comparison with the server is under way.
     let isVerifying = Atomic(false)
-    /// Pulls that were asked for and have not ended.
-    let pulls = Mutex(0)
 
     package init(_ parts: RunningParts, database: String, startedAt: Timestamp) {
         (self.parts, self.database, self.startedAt) = (parts, database, startedAt)

@@ -40,21 +40,6 @@ import Testing
         #expect(daemon.pollExit() == nil)
     }
 
-    @Test func whoAsksFasterThanTheDaemonPullsIsToldSo() async throws {
-        let fixture = try DaemonFixture()
-        let daemon = try await ready(fixture)
-        let hold = fixture.server.script(.hold, on: .timeline)
-        var refused: DaemonFixture.Ended?
-        for _ in 0...100 where refused == nil {
-            let ended = try await fixture.control("sync")
-            if ended.exit != .status(0) { refused = ended }
-        }
-        #expect(refused?.stderr.contains("100 pulls have been asked for") == true)
-        hold.release()
-        try await eventually("room for another pull") { try await fixture.control("sync").exit == .status(0) }
-        #expect(daemon.pollExit() == nil)
-    }
-
     @Test func aPullGoesOnWhenWhoAskedForItLeaves() async throws {
         let fixture = try DaemonFixture()
         let daemon = try await ready(fixture)

@@ -23,8 +23,6 @@ package struct SyncNowRequest: Request {
     /// A pull takes as long as it takes; the connection ends with the daemon.
     package var patience: Duration? { wait ? nil : .seconds(10) }
 
-    /// More requested pulls than this are refused, not remembered.
-    private static let mostPulls = 100
     /// Between two lines of progress.
     private static let progressInterval: Duration = .milliseconds(200)
 
@@ -60,20 +58,11 @@ package struct SyncNowRequest: Request {
         }
         var textOf: String?
         if let text { textOf = try context.reader().itemID(text) }
-        let isAccepted = daemon.pulls.withLock { pulls in
-            guard pulls < Self.mostPulls else { return false }
-            pulls += 1
-            return true
-        }
-        guard isAccepted else {
-            throw UserFacingError(.daemonBusy, "\(Self.mostPulls) pulls have been asked for and not yet ended.")
-        }
         let follows = text == nil && engine.state.activity == .pulling
         let order = SyncRequest(full: full, acceptDeletions: acceptDeletions, texts: texts, textOf: textOf)
         let pull = Task(executorPreference: TaskLoop.current) {
             var result = await engine.sync(order)
             result.followed = follows
-            daemon.pulls.withLock { $0 -= 1 }
             return result
         }
         guard wait else { return SyncResult(followed: follows) }
