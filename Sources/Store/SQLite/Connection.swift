@@ -284,13 +284,7 @@ final class Connection {
             return result
         } catch {
             // Some failures (a full disk, for one) have already rolled back by themselves. Then there is nothing open.
-            if sqlite3_get_autocommit(handle) == 0 {
-                let code = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
-                if code != SQLITE_OK, var failure = error as? SQLiteFailure {
-                    failure.message += "; and rolling back failed (\(code))"
-                    throw failure
-                }
-            }
+            if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
             throw error
         }
     }
