@@ -14,8 +14,8 @@ import Testing
             ListedItem(
                 id: "59ec0d4e-1", createdAt: Samples.now, type: "article", title: title, url: url, tags: ["bread"])
         ]
-        let passage = parts.isEmpty ? nil : Snippet(field: "text", parts: parts)
-        return ItemListReport(list, shortIDs: ["59ec0d4e"], places: [(nil, passage)], words: "x")
+        (list.items[0].snippetParts, list.items[0].passage) = (parts, parts.map(\.text).joined())
+        return ItemListReport(list, shortIDs: ["59ec0d4e"], words: "x")
     }
 
     @Test(arguments: [("a", "", "a"), ("", "b", "b"), ("a", "a", "a"), ("a", "b", "a\n\nb")])

@@ -106,12 +106,9 @@ import Testing
         let store = try fixture.open()
         try await store.add([Fixture.article("a", title: title)])
         try await store.indexAll()
-        let reader = try StoreReader(path: fixture.path)
-        let query = try SearchQuery(word, now: Fixture.now)
-        let place = try #require(
-            try reader.places(of: query, in: try reader.search(query, limit: 5).items).first?.title)
-        #expect(ByteText(place.text) == ByteText(title))
-        #expect(place.parts.filter(\.isFound).map { ByteText($0.text) } == [ByteText(found)])
+        let parts = try #require(try fixture.shown(word).first?.titleParts)
+        #expect(ByteText(parts.map(\.text).joined()) == ByteText(title))
+        #expect(parts.filter(\.isFound).map { ByteText($0.text) } == [ByteText(found)])
         await store.close()
     }
 
@@ -152,11 +149,9 @@ import Testing
         try await store.addText(
             "b", String(repeating: "fine weather ", count: 50) + "桜 " + String(repeating: "today ", count: 50))
         try await store.indexAll()
-        let reader = try StoreReader(path: fixture.path)
-        let query = try SearchQuery("桜", now: Fixture.now)
-        let places = try reader.places(of: query, in: reader.list(ItemFilter(), limit: 3).items)
-        #expect((36...60).contains(places[1].text?.text.count ?? 0))
-        #expect((places[0].text?.text.count ?? 0) < 130)
+        let passages = Dictionary(uniqueKeysWithValues: try fixture.shown("桜").map { ($0.id, $0.passage?.count ?? 0) })
+        #expect((36...60).contains(passages["a"] ?? 0))
+        #expect((1..<130).contains(passages["b"] ?? 0))
         await store.close()
     }
 

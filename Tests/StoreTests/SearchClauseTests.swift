@@ -92,10 +92,8 @@ import Testing
             ("author:ada OR is:deleted", ["b", "a"]), ("site:notexample.org OR is:deleted", ["c", "b", "a"]),
             ("is:deleted wheat OR sourdough", ["b", "a"]), ("is:deleted bread site:example.org -wheat", ["a"]),
         ] { #expect(try fixture.found(words) == ids, "\(words)") }
-        let reader = try StoreReader(path: fixture.path)
-        let query = try SearchQuery("is:deleted sourdough", now: StoreFixture.now)
-        let places = try reader.places(of: query, in: try reader.search(query, limit: 5).items)
-        #expect(places.first?.text?.parts.first { $0.isFound }?.text == "Sourdough")
+        let deleted = try fixture.shown("is:deleted sourdough").first
+        #expect(deleted?.snippetParts.first { $0.isFound }?.text == "Sourdough")
     }
 
     @Test func aSiteIsTheHostOfAnAddress() async throws {

@@ -20,6 +20,15 @@ extension StoreFixture {
         try StoreReader(path: path).search(try SearchQuery(words, now: Self.now), limit: limit).items.map(\.id)
     }
 
+    /// What is found, with the places of the words.
+    func shown(_ words: String) throws -> [ListedItem] {
+        let reader = try StoreReader(path: path)
+        let query = try SearchQuery(words, now: Self.now)
+        var items = try reader.search(query, limit: 5).items
+        try reader.notePlaces(of: query, in: &items)
+        return items
+    }
+
     static func article(_ id: String, title: String? = nil, at second: Int = 1, tags: [String] = []) -> TimelineItem {
         var item = TimelineItem(id: id, createdAt: at(second))
         item.title = title

@@ -443,19 +443,16 @@ import Testing
         try await store.addText(
             "a", String(repeating: "filler ", count: 500) + "the grinder " + String(repeating: "end ", count: 50))
         try await store.indexAll()
-        func places(_ words: String) throws -> (title: Snippet?, text: Snippet?)? {
-            let reader = try StoreReader(path: fixture.path)
-            let query = try SearchQuery(words, now: Fixture.now)
-            return try reader.places(of: query, in: try reader.search(query, limit: 5).items).first
+        let grinder = try #require(try fixture.shown("grinder").first)
+        #expect(grinder.foundIn == "text")
+        #expect(grinder.snippetParts.filter(\.isFound).map(\.text) == ["grinder"])
+        #expect((1..<300).contains(grinder.passage?.utf8.count ?? 0))
+        for (words, parts) in [
+            ("☕", ["Coffee ", "☕", " in 東京"]), ("東京", ["Coffee ☕ in ", "東京"]), ("C++", ["C++", " notes"]),
+            ("coffee grinder", ["Coffee", " ☕ in 東京"]),
+        ] {
+            #expect(try fixture.shown(words).first?.titleParts.map(\.text) == parts)
         }
-        let grinder = try #require(try places("grinder")?.text)
-        #expect(grinder.field == "text")
-        #expect(grinder.parts.filter(\.isFound).map(\.text) == ["grinder"])
-        #expect(grinder.text.utf8.count < 300)
-        #expect(try places("☕")?.title?.parts.map(\.text) == ["Coffee ", "☕", " in 東京"])
-        #expect(try places("東京")?.title?.parts.map(\.text) == ["Coffee ☕ in ", "東京"])
-        #expect(try places("C++")?.title?.parts.first?.text == "C++")
-        #expect(try places("coffee grinder")?.title?.parts.first?.text == "Coffee")
         await store.close()
     }
 

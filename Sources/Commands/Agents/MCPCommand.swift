@@ -211,9 +211,9 @@ private struct MCPServer: Sendable {
             let words = try required(given.query, "query")
             let query = try SavedSearches.query(words, server.context)
             let reader = try server.reader()
-            let list = try reader.search(query, limit: count(given))
-            var report = ItemListReport(
-                list, shortIDs: [], places: try reader.places(of: query, in: list.items), words: words)
+            var list = try reader.search(query, limit: count(given))
+            try reader.notePlaces(of: query, in: &list.items)
+            var report = ItemListReport(list, shortIDs: [], words: words)
             if list.items.isEmpty {
                 report.suggestions = try SavedSearches.suggestions(for: query, typed: words, reader, server.context)
             }

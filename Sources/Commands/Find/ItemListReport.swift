@@ -34,16 +34,10 @@ package struct ItemListReport: Sendable, Encodable {
     }
 
     /// - Parameter shortIDs: one for each item.
-    package init(
-        _ list: ItemList, shortIDs: [String], places: [(title: Snippet?, text: Snippet?)] = [], words: String? = nil
-    ) {
+    package init(_ list: ItemList, shortIDs: [String], words: String? = nil) {
         items = list.items
         for index in items.indices {
             items[index].shortID = shortIDs.indices.contains(index) ? shortIDs[index] : items[index].id
-            guard places.indices.contains(index) else { continue }
-            let (title, text) = places[index]
-            (items[index].foundIn, items[index].passage) = (text?.field ?? title?.field, text?.text ?? title?.text)
-            (items[index].titleParts, items[index].snippetParts) = (title?.parts ?? [], text?.parts ?? [])
         }
         more = list.hasMore
         total = list.total

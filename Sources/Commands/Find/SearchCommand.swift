@@ -23,11 +23,11 @@ enum SearchCommand {
         let query = try SavedSearches.query(words, and: filter, context)
         let reader = try StoreReader(path: context.paths.database)
         let (limit, counting) = try ListOptions.amounts(arguments)
-        let list = try reader.search(query, limit: limit, counting: counting, newestFirst: newestFirst)
+        var list = try reader.search(query, limit: limit, counting: counting, newestFirst: newestFirst)
         let isShown = !arguments.has("--ids")
+        if isShown { try reader.notePlaces(of: query, in: &list.items) }
         var report = ItemListReport(
-            list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [],
-            places: isShown ? try reader.places(of: query, in: list.items) : [], words: words)
+            list, shortIDs: isShown ? try reader.shortIDs(list.items.map(\.id)) : [], words: words)
         report.ignored = query.ignored
         report.unknownFields = query.unknownFields
         if list.total == 0 {

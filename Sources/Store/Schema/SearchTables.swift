@@ -23,7 +23,10 @@ enum SearchTables {
 
     /// Makes everything of the index again but for `search_index` itself, which is gone: so no damage of any part of it stays.
     static func recreate(_ connection: Connection) throws {
-        for name in try triggers(connection) { try connection.execute("DROP TRIGGER \(name)") }
+        let triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'search_[a-z_]*'"
+        for name in try connection.prepare(triggers).all({ $0.text(0) }) {
+            try connection.execute("DROP TRIGGER \(name)")
+        }
         for table in ["search_document", "search_piece", "search_tag", "search_due", "search_state"] {
             try connection.execute("DROP TABLE IF EXISTS \(table)")
         }
@@ -39,11 +42,8 @@ enum SearchTables {
     /// That of a removed row may be given again, so its document gets one that no row has until it is taken out.
     private static let noRow = "-100000000000000 - docid"
 
-    /// The names of those that a file has.
-    static func triggers(_ connection: Connection) throws -> [String] {
-        try connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'search_[a-z_]*'")
-            .all { $0.text(0) }
-    }
+    /// What a document says of its item is true: that has not changed since.
+    static let isCurrent = "NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = document.row)"
 
     static let createIndex = """
         CREATE VIRTUAL TABLE search_index USING fts5(title, summary, content, transcription, tags, url,

@@ -54,11 +54,11 @@ enum FoldingTokenizer {
             guard let tokenizer, let receive else { return SQLITE_ERROR }
             let inner = UnsafePointer<Inner>(tokenizer).pointee
             // What is looked for is folded already (`SearchQuery.Term`).
-            guard flags & FTS5_TOKENIZE_QUERY == 0 else {
-                return inner.functions.xTokenize(inner.tokenizer, context, flags, text, count, receive)
-            }
             let folded = UnsafeRawBufferPointer(start: text, count: Int(count)).withMemoryRebound(to: UInt8.self) {
-                SearchText($0, withOrigins: true)
+                flags & FTS5_TOKENIZE_QUERY == 0 && SearchText.needsHelp($0) ? SearchText($0, withOrigins: true) : nil
+            }
+            guard let folded else {
+                return inner.functions.xTokenize(inner.tokenizer, context, flags, text, count, receive)
             }
             return (folded.origins ?? []).withUnsafeBufferPointer { origins in
                 guard let origins = origins.baseAddress else { return SQLITE_OK }

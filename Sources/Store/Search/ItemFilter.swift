@@ -10,9 +10,12 @@ package struct ItemFilter: Sendable, Equatable {
         case deleted
     }
 
+    /// What has a name that may be misspelt.
+    package enum Named: String, Sendable { case tag, type, platform }
+
     struct Condition: Sendable, Equatable {
         enum What: Sendable, Equatable {
-            case tag(String), type(String), platform(String)
+            case named(Named, String)
             /// A host, or the end of one: `example.org` is `www.example.org` too.
             case site(String)
             /// A part of the author's name.
@@ -33,8 +36,8 @@ package struct ItemFilter: Sendable, Equatable {
     ///   - tags: All of them.
     ///   - types: Any of them.
     package init(tags: [String] = [], types: [String] = [], since: Timestamp? = nil, before: Timestamp? = nil) {
-        groups = tags.map { [Condition(what: .tag($0))] }
-        if !types.isEmpty { groups.append(types.map { Condition(what: .type($0)) }) }
+        groups = tags.map { [Condition(what: .named(.tag, $0))] }
+        if !types.isEmpty { groups.append(types.map { Condition(what: .named(.type, $0)) }) }
         if let since { groups.append([Condition(what: .since(since))]) }
         if let before { groups.append([Condition(what: .since(before), isNegated: true)]) }
     }
@@ -43,78 +46,64 @@ package struct ItemFilter: Sendable, Equatable {
     /// Whether only what was deleted is meant, which no list shows else.
     var isOfDeleted: Bool { groups.contains([Condition(what: .state(.deleted))]) }
 
-    /// What has a name that may be misspelt.
-    package enum Named: String, Sendable { case tag, type, platform }
-
     package var names: [(kind: Named, name: String)] {
-        groups.joined().filter { !$0.isNegated }.compactMap { condition in
-            switch condition.what {
-            case .tag(let name): (.tag, name)
-            case .type(let name): (.type, name)
-            case .platform(let name): (.platform, name)
-            case .site, .author, .state, .since: nil
-            }
+        groups.joined().compactMap {
+            if case .named(let kind, let name) = $0.what, !$0.isNegated { (kind, name) } else { nil }
         }
     }
 
-    /// What is certain of each item that is meant, so that others need not be read.
-    var tag: String? {
-        certain.lazy.compactMap { if case .tag(let tag) = $0.what, !$0.isNegated { tag } else { nil } }.first
+    /// Each item that is meant has one of these, so that others need not be read. `nil` if that is not certain of any.
+    func required(_ kind: Named) -> [String]? {
+        let names = groups.map { group in
+            group.compactMap { if case .named(kind, let name) = $0.what, !$0.isNegated { name } else { nil } }
+        }
+        return zip(groups, names).first { $0.count == $1.count }?.1
     }
-    var types: [String]? {
-        groups.lazy.map { $0.compactMap { if case .type(let type) = $0.what, !$0.isNegated { type } else { nil } } }
-            .enumerated().first { $1.count == groups[$0].count }?.element
-    }
+
+    /// The times between which each item that is meant was created.
     var since: Timestamp? { times(isNegated: false).max() }
     var before: Timestamp? { times(isNegated: true).min() }
 
-    private var certain: [Condition] { groups.filter { $0.count == 1 }.map { $0[0] } }
     private func times(isNegated: Bool) -> [Timestamp] {
-        certain.compactMap { if case .since(let time) = $0.what, $0.isNegated == isNegated { time } else { nil } }
+        groups.filter { $0.count == 1 }.compactMap {
+            if case .since(let time) = $0[0].what, $0[0].isNegated == isNegated { time } else { nil }
+        }
     }
 }
 
 extension ItemFilter.Condition {
-    /// About a `ShownRow`. What is NULL is not true.
-    fileprivate var sql: String {
-        let isAny = "IN (SELECT value FROM json_each(?))"
-        let sql =
-            switch what {
-            // What is no JSON has no tags. That is no error.
-            case .tag:
-                "EXISTS (SELECT 1 FROM json_each(iif(json_valid(\(ShownRow.tags)), \(ShownRow.tags), NULL)) WHERE value \(isAny))"
-            case .type: "\(ShownRow.type) \(isAny)"
-            case .platform: "item.platform \(isAny)"
-            case .site: "'.' || host(\(ShownRow.url)) LIKE ? ESCAPE '\\'"
-            case .author:
-                "EXISTS (SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND folded(author) LIKE ? ESCAPE '\\')"
-            case .state(.untagged): "coalesce(\(ShownRow.tags), '[]') = '[]'"
-            case .state(.pending): "\(ShownRow.pending) IS NOT NULL"
-            case .state(.deleted): "item.deleted_at IS NOT NULL OR coalesce(edit.is_deleted, 0) = 1"
-            case .since: "\(ShownRow.createdAt) >= ?"
-            }
-        return isNegated ? "NOT coalesce(\(sql), 0)" : "(\(sql))"
-    }
-
-    fileprivate var value: String? {
+    /// About a `ShownRow`, with the value of its parameter. What is NULL is not true.
+    fileprivate var sql: (text: String, value: String?) {
         func escaped(_ text: String) -> String {
             text.map { "%_\\".contains($0) ? "\\\($0)" : String($0) }.joined()
         }
-        return switch what {
-        case .tag(let word), .type(let word), .platform(let word): JSONText.array(ItemFilter.spellings(of: [word]))
-        case .site(let host): "%.\(escaped(host.filter { $0 != "[" && $0 != "]" }))"
-        case .author(let name): "%\(escaped(SearchText.indexed(name) ?? ""))%"
-        case .state: nil
-        case .since(let time): time.description
-        }
+        func spellings(_ name: String) -> String { JSONText.array(ItemFilter.spellings(of: [name])) }
+        let (isAny, isLike) = ("IN (SELECT value FROM json_each(?))", "LIKE ? ESCAPE '\\'")
+        // What is no JSON has no tags. That is no error.
+        let tags = "json_each(iif(json_valid(\(ShownRow.tags)), \(ShownRow.tags), NULL))"
+        let text = "(SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND folded(author) \(isLike))"
+        let (sql, value): (String, String?) =
+            switch what {
+            case .named(.tag, let name): ("EXISTS (SELECT 1 FROM \(tags) WHERE value \(isAny))", spellings(name))
+            case .named(.type, let name): ("\(ShownRow.type) \(isAny)", spellings(name))
+            case .named(.platform, let name): ("item.platform \(isAny)", spellings(name))
+            case .site(let host): ("'.' || host(\(ShownRow.url)) \(isLike)", "%.\(escaped(host))")
+            case .author(let name): ("EXISTS \(text)", "%\(escaped(SearchText.indexed(name) ?? ""))%")
+            case .state(.untagged): ("coalesce(\(ShownRow.tags), '[]') = '[]'", nil)
+            case .state(.pending): ("\(ShownRow.pending) IS NOT NULL", nil)
+            case .state(.deleted): ("item.deleted_at IS NOT NULL OR coalesce(edit.is_deleted, 0) = 1", nil)
+            case .since(let time): ("\(ShownRow.createdAt) >= ?", time.description)
+            }
+        return (isNegated ? "NOT coalesce(\(sql), 0)" : "(\(sql))", value)
     }
 }
 
 extension ItemFilter {
     /// - Returns: A condition on a `ShownRow`, with its values.
     func condition() -> (sql: String, values: [String]) {
-        let sql = groups.map { " AND (" + $0.map(\.sql).joined(separator: " OR ") + ")" }.joined()
-        return (sql, groups.joined().compactMap(\.value))
+        let conditions = groups.map { $0.map(\.sql) }
+        let sql = conditions.map { " AND (" + $0.map(\.text).joined(separator: " OR ") + ")" }.joined()
+        return (sql, conditions.joined().compactMap(\.value))
     }
 
     /// The main server's tags and types are in lower case, and people type capitals. Each once.

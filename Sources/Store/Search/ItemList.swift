@@ -49,8 +49,8 @@ package struct ItemList: Sendable, Equatable {
         items = Array(items.prefix(limit))
     }
 
-    /// Some together, each item once. Where they are not by time, the best of each come in turn.
-    init(_ lists: [ItemList], byTime: Bool, limit: Int) {
+    /// Some together, each item once: the newest first, or the best of each in turn.
+    init(_ lists: [ItemList], byTime: Bool) {
         self.init(hasMore: lists.contains(where: \.hasMore), unindexed: lists.map(\.unindexed).max() ?? 0)
         var seen: Set<ByteText> = []
         for place in 0..<(lists.map(\.items.count).max() ?? 0) {
@@ -58,16 +58,7 @@ package struct ItemList: Sendable, Equatable {
                 if seen.insert(ByteText(item.id)).inserted { items.append(item) }
             }
         }
-        if byTime { sortByTime(limit: limit) }
-        hasMore = hasMore || items.count > limit
-        items = Array(items.prefix(limit))
-    }
-
-    /// The newest first.
-    package mutating func sortByTime(limit: Int) {
-        items.sort { ($1.createdAt, ByteText($0.id)) < ($0.createdAt, ByteText($1.id)) }
-        hasMore = hasMore || items.count > limit
-        items = Array(items.prefix(limit))
+        if byTime { items.sort { ($1.createdAt, ByteText($0.id)) < ($0.createdAt, ByteText($1.id)) } }
     }
 }
 
@@ -100,8 +91,8 @@ extension StoreReader {
             let all = filter.isEmpty && counting != nil ? Int(try shownCount()) : nil
             let most = all == nil ? counting ?? limit : max(limit, 1)
             var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: most)
-            try finder.addNewest()
-            var list = finder.list()
+            try finder.add(finder.newest(withDocument: false))
+            var list = finder.list
             if counting != nil { list.show(limit, of: all) }
             return list
         }
@@ -124,21 +115,20 @@ extension StoreReader {
         try readTogether {
             let byIndex = try begunIndex()?.servesLists ?? false
             var counts: [ByteText: Int] = [:]
+            func count(_ tags: String, by step: Int) throws {
+                try connection.prepare(tags).rows { row in
+                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] += step }
+                }
+            }
             if byIndex {
                 try connection.prepare("SELECT tag, count(*) FROM search_tag GROUP BY tag").rows { row in
                     if let tag = row.text(0) { counts[ByteText(tag), default: 0] += row.int(1) }
                 }
                 // Those of the documents that are not true any more.
-                try connection.prepare(
-                    "SELECT tags FROM search_due CROSS JOIN search_document USING (row) WHERE tags IS NOT NULL"
-                ).rows { row in
-                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] -= 1 }
-                }
+                try count("SELECT tags FROM search_due CROSS JOIN search_document USING (row)", by: -1)
             }
             for source in byIndex ? [.due] : ItemSource.byTime {
-                try connection.prepare(source.select(SearchableRow.listedTags)).rows { row in
-                    for tag in Tags.set(Tags.parse(row.text(0)) ?? []) { counts[tag, default: 0] += 1 }
-                }
+                try count(source.select(SearchableRow.listedTags), by: 1)
             }
             return counts.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
                 .map { TagCount(tag: $0.key.text, items: $0.value) }
@@ -187,8 +177,7 @@ extension StoreReader {
         return try read {
             try connection.prepare(
                 """
-                SELECT \(ShownRow.id), \(ShownRow.createdAt), \(ShownRow.type), \(ShownRow.title), \(ShownRow.url),
-                    \(ShownRow.tags), \(ShownRow.pending)
+                SELECT \(ShownRow.id), \(ShownRow.createdAt), \(ItemFinder.columns)
                 FROM (SELECT id FROM item WHERE id >= ?1 AND id < ?2 UNION SELECT id FROM local_item WHERE id >= ?1 AND id < ?2
                     LIMIT 1000) AS known \(ShownRow.join(id: "known.id"))
                 WHERE \(ShownRow.isShown) ORDER BY 2 DESC LIMIT ?3

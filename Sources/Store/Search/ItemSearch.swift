@@ -19,7 +19,8 @@ extension StoreReader {
             let read = max(limit, counting)
             for branch in query.branches { lists.append(try find(branch, limit: read, shown: limit, newestFirst)) }
             let byTime = newestFirst || lists.count > 1 && query.branches.allSatisfy(\.isWithoutOnly)
-            var list = ItemList(lists, byTime: byTime, limit: read)
+            var list = ItemList(lists, byTime: byTime)
+            list.hasMore = list.hasMore || list.items.count > read
             list.show(limit)
             return list
         } catch {
@@ -37,59 +38,43 @@ extension StoreReader {
         _ query: SearchQuery.Branch, limit: Int, shown: Int, _ newestFirst: Bool
     ) throws(UserFacingError) -> ItemList {
         if query.filter.isOfDeleted { return try deletedItems(query, limit: limit) }
-        return try readTogether { () -> Result<ItemList, UserFacingError> in
-            if let missing = try missingIndex() { return .failure(missing) }
-            let state = try SearchState(connection)
-            guard !query.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
+        return try readIndex { state in
             var finder = ItemFinder(connection, query.filter, byIndex: state.servesLists, limit: limit)
-            let hasPrefix = query.hasPrefix
-            if hasPrefix, try finder.addNewestOfMany(shown, matching: query, by: self) {
-                return .success(finder.list(unindexed: state.notIndexed))
+            if !query.isEmpty { try find(query, shown: shown, newestFirst, &finder) }
+            var list = finder.list
+            // Conditions alone are asked of the rows.
+            if query.isEmpty || query.isOfWords { list.unindexed = state.notIndexed }
+            return list
+        }
+    }
+
+    private func find(
+        _ query: SearchQuery.Branch, shown: Int, _ newestFirst: Bool, _ finder: inout ItemFinder
+    ) throws {
+        guard query.isOfWords else { return try finder.add(finder.newest(withDocument: false)) }
+        if query.hasPrefix, try finder.addNewestOfMany(shown, matching: query.match(), by: self) { return }
+        let long = try longItems(query)
+        if !query.isWithoutOnly {
+            if try isRankable(query) {
+                if newestFirst { finder.limit = max(finder.limit, Self.mostFound) }
+                try finder.add(finder.ranked(query.match())) { long[$0] ?? true }
+                if long.values.contains(true) { try finder.add(finder.newest()) { long[$0] ?? false } }
+                return
             }
-            let long = try longItems(query)
-            if query.isWithoutOnly {
-                guard !query.unwanted.isEmpty else {
-                    // Conditions alone are asked of the rows.
-                    try finder.addNewest()
-                    return .success(finder.list())
-                }
-                let unwanted = try Matches(connection, query.unwantedMatch, query.unwanted)
-                try finder.addNewest { document in
-                    if let has = long.has(document) { return has }
-                    return try !unwanted.contains(document)
-                }
-            } else {
-                if hasPrefix ? try isRankable(query.match()) : try isRankable(query) {
-                    if newestFirst {
-                        finder = ItemFinder(
-                            connection, query.filter, byIndex: state.servesLists, limit: max(limit, Self.mostFound))
-                    }
-                    try finder.addRanked(query.match()) { long.has($0) ?? true }
-                    if !long.found.isEmpty { try finder.addNewest { long.found.contains($0) } }
-                } else {
-                    let best = query.match(in: "{title tags}")
-                    // Where no title has them, ranking would read the whole list of each word once more.
-                    if !hasPrefix, !newestFirst, case 1...Self.mostRanked = try count(best) {
-                        try finder.addRanked(best) { long.has($0) ?? true }
-                    }
-                    let all = try Matches(connection, query.match(), query.wanted.joined() + query.unwanted)
-                    try finder.addNewest { document in
-                        if let has = long.has(document) { return has }
-                        return try all.contains(document)
-                    }
-                }
+            let best = query.match(in: "{title tags}")
+            // Where no title has them, ranking would read the whole list of each word once more.
+            if !query.hasPrefix, !newestFirst, case 1...Self.mostRanked = try count(best) {
+                try finder.add(finder.ranked(best)) { long[$0] ?? true }
             }
-            return .success(finder.list(unindexed: state.notIndexed))
-        }.get()
+        }
+        try finder.add(finder.newest(), where: try Matches(connection, query, long).contains)
     }
 
     /// Items that have rare words in common with one, those with most of them first.
     package func related(to id: String, limit: Int) throws(UserFacingError) -> ItemList {
         let shown = try item(id)
         let texts = [shown.item.title, shown.item.summary, shown.text.content].compactMap(\.self)
-        return try readTogether { () -> Result<ItemList, UserFacingError> in
-            if let missing = try missingIndex() { return .failure(missing) }
-            let state = try SearchState(connection)
+        return try readIndex { state in
             var rare: [(match: String, items: Int)] = []
             for word in Self.words(of: texts) {
                 let match = SearchQuery.Term(text: word).match
@@ -97,14 +82,17 @@ extension StoreReader {
                 if (2...Self.rareWord).contains(items) { rare.append((match, items)) }
             }
             rare.sort { ($0.items, $0.match) < ($1.items, $1.match) }
-            guard !rare.isEmpty else { return .success(ItemList(unindexed: state.notIndexed)) }
             var finder = ItemFinder(connection, ItemFilter(), byIndex: state.servesLists, limit: limit + 1)
-            try finder.addRanked(rare.prefix(Self.relatedWords).map(\.match).joined(separator: " OR ")) { _ in true }
-            var list = finder.list(unindexed: state.notIndexed)
+            if !rare.isEmpty {
+                let any = rare.prefix(Self.relatedWords).map(\.match).joined(separator: " OR ")
+                try finder.add(finder.ranked(any))
+            }
+            var list = finder.list
+            list.unindexed = state.notIndexed
             list.items.removeAll { ByteText($0.id) == ByteText(shown.item.id) }
             list.show(limit)
-            return .success(list)
-        }.get()
+            return list
+        }
     }
 
     /// Of one item, and so many items may have each.
@@ -126,42 +114,47 @@ extension StoreReader {
         return words
     }
 
-    /// A rare word among them makes few of all.
+    /// Whether so few have the words that they can be compared. A rare word among them makes few of all; SQLite counts those that
+    /// begin so as slowly as it finds all.
     private func isRankable(_ query: SearchQuery.Branch) throws -> Bool {
-        for term in query.wanted {
-            if try isRankable(SearchQuery.Branch.match(term)) { return true }
-        }
-        return try isRankable(query.match())
+        let parts = (query.hasPrefix ? [] : query.wanted.map(SearchQuery.Branch.match)) + [query.match()]
+        for match in parts { if try count(match) <= Self.mostRanked { return true } }
+        return false
     }
 
-    private func isRankable(_ match: String) throws -> Bool { try count(match) <= Self.mostRanked }
-
     /// Up to one more than are ranked.
-    private func count(_ match: String, most: Int = mostRanked + 1) throws -> Int {
+    func count(_ match: String, most: Int = mostRanked + 1) throws -> Int {
         try connection.cached("SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT ?)")
             .bind(match).bind(most).first { $0.int(0) } ?? 0
     }
 
-    /// What is asked for may stand in different pieces of an item, so it is looked for word by word.
-    private func longItems(_ query: SearchQuery.Branch) throws -> LongItems {
-        var items = LongItems()
-        items.pieces = try connection.prepare("SELECT docid, document FROM search_piece").all { ($0.int(0), $0.int(1)) }
-        items.all = Set(items.pieces.map(\.document))
-        items.found = items.all
-        for term in query.wanted where !items.found.isEmpty {
-            items.found.formIntersection(items.having(try documents(SearchQuery.Branch.match(term))))
+    /// The documents of items that are indexed in pieces, and whether each has what is asked for. It may stand in different
+    /// pieces, so it is looked up word by word.
+    private func longItems(_ query: SearchQuery.Branch) throws -> [Int: Bool] {
+        var documents: [Int: Int] = [:]
+        try connection.prepare("SELECT docid, document FROM search_piece").rows { documents[$0.int(0)] = $0.int(1) }
+        func having(_ match: String) throws -> [Int] {
+            try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
+                .all { documents[$0.int(0)] }
         }
-        if !items.found.isEmpty, !query.unwanted.isEmpty {
-            items.found.subtract(items.having(try documents(query.unwantedMatch)))
+        var found = Set(documents.values)
+        for term in query.wanted where !found.isEmpty {
+            found.formIntersection(try having(SearchQuery.Branch.match(term)))
         }
-        return items
+        if !found.isEmpty, !query.unwanted.isEmpty { found.subtract(try having(query.unwantedMatch)) }
+        return Dictionary(documents.values.map { ($0, found.contains($0)) }) { has, _ in has }
     }
 
-    private func documents(_ match: String) throws -> DocumentSet {
-        var found = DocumentSet()
-        try connection.prepare("SELECT rowid FROM search_index WHERE search_index MATCH ?").bind(match)
-            .rows { found.append($0.int(0)) }
-        return found
+    /// Reads in one transaction of what can be searched.
+    ///
+    /// - Throws: `no_search_index`; what reading throws.
+    func readIndex<Value>(
+        _ body: (SearchState) throws -> Value
+    ) throws(UserFacingError) -> Value {
+        try readTogether { () -> Result<Value, UserFacingError> in
+            if let missing = try missingIndex() { return .failure(missing) }
+            return .success(try body(try SearchState(connection)))
+        }.get()
     }
 
     func begunIndex() throws -> SearchState? {
@@ -186,65 +179,33 @@ extension StoreReader {
     }
 }
 
-/// Document numbers, of which there may be hundreds of thousands. Its size is their count, and not the largest of them, which
-/// a prepared file may choose.
-private struct DocumentSet {
-    private var numbers: [Int] = []
-
-    /// In ascending order, as the index has them. What comes in another one is not in the set.
-    mutating func append(_ document: Int) {
-        if numbers.last.map({ $0 < document }) ?? true { numbers.append(document) }
-    }
-
-    func contains(_ document: Int) -> Bool {
-        var (low, high) = (0, numbers.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if numbers[middle] < document { low = middle + 1 } else { high = middle }
-        }
-        return low < numbers.count && numbers[low] == document
-    }
-}
-
-/// Which documents the index has for a query. It is asked block by block: the newest items stand in a few, so that of a word that
-/// very many have, the others are not read.
+/// Which documents have what is asked for. The index is asked block by block: the newest items stand in a few, so that of a word
+/// that very many have, the others are not read.
 private final class Matches {
-    private let match: String
+    private let query: SearchQuery.Branch
+    /// Those of items in pieces, of each of which the index knows a part only.
+    private let long: [Int: Bool]
     private let statement: Statement
     /// SQLite makes the list of all that begins so before it gives the first.
     private let blockSize: Int
-    private var blocks: [Int: DocumentSet] = [:]
+    private var blocks: [Int: Set<Int>] = [:]
 
-    init(_ connection: Connection, _ match: String, _ terms: [SearchQuery.Term]) throws {
-        self.match = match
-        blockSize = terms.contains(where: \.isPrefix) ? .max : 4_096
+    init(_ connection: Connection, _ query: SearchQuery.Branch, _ long: [Int: Bool]) throws {
+        (self.query, self.long) = (query, long)
+        blockSize = (query.wanted.joined() + query.unwanted).contains(where: \.isPrefix) ? .max : 4_096
         statement = try connection.prepare(
             "SELECT rowid FROM search_index WHERE search_index MATCH ? AND rowid BETWEEN ? AND ?")
     }
 
     func contains(_ document: Int) throws -> Bool {
         guard document > 0 else { return false }
+        if let has = long[document] { return has }
         let block = document / blockSize
-        if let known = blocks[block] { return known.contains(document) }
-        var found = DocumentSet()
-        let first = block * blockSize
-        try statement.bind(match).bind(first).bind(first + (blockSize - 1)).rows { found.append($0.int(0)) }
-        blocks[block] = found
-        return found.contains(document)
-    }
-}
-
-/// Items that are indexed in pieces.
-private struct LongItems {
-    var pieces: [(docid: Int, document: Int)] = []
-    var all: Set<Int> = []
-    /// Those that have what is asked for.
-    var found: Set<Int> = []
-
-    /// `nil` for an item in one piece, of which the index knows all at once.
-    func has(_ document: Int) -> Bool? { all.contains(document) ? found.contains(document) : nil }
-
-    func having(_ matches: DocumentSet) -> Set<Int> {
-        Set(pieces.lazy.filter { matches.contains($0.docid) }.map(\.document))
+        if blocks[block] == nil {
+            let (match, first) = (query.isWithoutOnly ? query.unwantedMatch : query.match(), block * blockSize)
+            let found = try statement.bind(match).bind(first).bind(first + (blockSize - 1)).all { $0.int(0) }
+            blocks[block] = Set(found)
+        }
+        return blocks[block]?.contains(document) != query.isWithoutOnly
     }
 }

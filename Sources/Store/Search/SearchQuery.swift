@@ -126,12 +126,6 @@ package struct SearchQuery: Sendable, Equatable {
         branches = branches.map { $0.and(Branch(filter: filter)) }
     }
 
-    /// What is joined by OR; and its field, where several of the kind stand for any of them.
-    private struct Operand {
-        var alternatives: [[Branch]]
-        var field: String?
-    }
-
     /// Up to a closing bracket, or the end. `OR` joins the two beside it, before the others are joined. What is not true of all of
     /// them is true of one of them, and the other way about.
     ///
@@ -139,7 +133,8 @@ package struct SearchQuery: Sendable, Equatable {
     private mutating func group(
         _ parts: inout QueryParts, _ now: Timestamp, _ saved: Saved?, isInside: Bool, isNegated: Bool
     ) throws(UserFacingError) -> [Branch]? {
-        var operands: [Operand] = []
+        // What is joined by OR; and its field, if several of the kind stand for any of them.
+        var operands: [(alternatives: [[Branch]], field: String?)] = []
         // An OR that has nothing behind it is a word.
         var or: QueryParts.Part?
         var isAfterNothing = false
@@ -151,10 +146,8 @@ package struct SearchQuery: Sendable, Equatable {
             if or != nil {
                 operands[operands.count - 1].alternatives.append(branches)
                 operands[operands.count - 1].field = nil
-            } else if let field = part?.anyField {
-                operands.append(Operand(alternatives: [branches], field: field))
             } else {
-                operands.append(Operand(alternatives: [branches]))
+                operands.append(([branches], part?.anyField))
             }
             or = nil
         }
@@ -186,12 +179,11 @@ package struct SearchQuery: Sendable, Equatable {
         }
         var joined: [[Branch]] = []
         for (index, operand) in operands.enumerated() {
-            var alternatives = operand.alternatives
-            if let field = operand.field {
-                let same = operands.indices.filter { operands[$0].field == field }
-                guard same[0] == index else { continue }
-                alternatives = same.flatMap { operands[$0].alternatives }
+            let same = operands.indices.filter {
+                $0 == index || operand.field != nil && operands[$0].field == operand.field
             }
+            guard same[0] == index else { continue }
+            let alternatives = same.flatMap { operands[$0].alternatives }
             joined.append(try isNegated ? Self.all(alternatives) : Self.any(alternatives))
         }
         return joined.isEmpty ? nil : try isNegated ? Self.any(joined) : Self.all(joined)
@@ -234,11 +226,9 @@ package struct SearchQuery: Sendable, Equatable {
             filter.groups = [[ItemFilter.Condition(what: what, isNegated: isNegated)]]
             return Branch(filter: filter)
         }
+        if let kind = part.field.flatMap(ItemFilter.Named.init) { return condition(.named(kind, part.text)) }
         switch part.field {
-        case "tag"?: return condition(.tag(part.text))
-        case "type"?: return condition(.type(part.text))
-        case "platform"?: return condition(.platform(part.text))
-        case "site"?: return condition(.site(part.text))
+        case "site"?: return condition(.site(part.text.filter { $0 != "[" && $0 != "]" }))
         case "author"?: return condition(.author(part.text))
         case let name? where ["after", "since", "before"].contains(name):
             let time = try TimeWord.parse(part.text, now: now, option: "\(name):")
@@ -388,16 +378,7 @@ package enum TimeWord {
     }
 
     private static func date(_ text: String, _ zone: @escaping LocalZone) -> Timestamp? {
-        let isDate = text.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
-        let rest =
-            switch (text.utf8.count, isDate) {
-            case (4, true): "-01-01T00:00:00"
-            case (7, true): "-01T00:00:00"
-            case (10, true): "T00:00:00"
-            // Without its seconds.
-            case (16, false): ":00"
-            default: ""
-            }
+        let rest = [4, 7, 10, 16].contains(text.utf8.count) ? "0000-01-01T00:00:00".dropFirst(text.utf8.count) : ""
         guard let time = Timestamp(text + rest) else { return nil }
         return text.dropFirst(10).contains { "Zz+-".contains($0) } ? time : LocalTime.instant(showing: time, zone)
     }

@@ -38,7 +38,7 @@ struct SearchText {
     }
 
     /// Most texts need none, and are not copied.
-    private static func needsHelp(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    static func needsHelp(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         bytes.contains { $0 >= 0x80 || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") }
     }
 

@@ -11,21 +11,19 @@ extension StoreReader {
     package func suggestions(
         for query: SearchQuery, typed text: String, finds: (String) throws(UserFacingError) -> Bool
     ) throws(UserFacingError) -> [String] {
-        let offered = try readTogether { () -> [String] in
-            guard try missingIndex() == nil else { return [] }
-            let words = try IndexedWords(connection)
+        let offered = try readIndex { _ -> [String] in
             var unknown: [SearchQuery.Term] = []
             for term in query.branches.flatMap({ $0.wanted.joined() })
-            where !term.isPrefix && IndexedWords.isCorrectable(term.text) {
-                if !unknown.contains(term), try !words.have(term) { unknown.append(term) }
+            where !term.isPrefix && Self.isCorrectable(term.text) {
+                if !unknown.contains(term), try count(term.match, most: 1) == 0 { unknown.append(term) }
             }
             guard let first = unknown.first else { return [] }
             var rest = text
             for term in unknown.dropFirst() {
-                guard let word = try words.nearest(to: term).first else { return [] }
+                guard let word = try nearest(to: term).first else { return [] }
                 rest = rest.replacingWord(term.text, by: word)
             }
-            return try words.nearest(to: first).prefix(Self.mostTried).map { rest.replacingWord(first.text, by: $0) }
+            return try nearest(to: first).prefix(Self.mostTried).map { rest.replacingWord(first.text, by: $0) }
         }
         var found: [String] = []
         for query in offered where found.count < Self.mostSuggested {
@@ -39,14 +37,13 @@ extension StoreReader {
     /// The query with the most frequent other ending of one word, `recipe` for `recipes`, of those that the index has. Whether
     /// it finds more is for a search to say.
     package func otherEndings(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
-        try readTogether {
-            guard try missingIndex() == nil else { return [] }
+        try readIndex { _ in
             try connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word USING fts5vocab('main', 'search_index', 'row')")
             let words = try connection.prepare("SELECT term, doc FROM temp.word WHERE term >= ? AND term < ?")
             var found: [String] = []
             for term in query.branches.flatMap({ $0.wanted.joined() })
-            where !term.isPrefix && IndexedWords.isCorrectable(term.text) && term.text.count >= 5 {
+            where !term.isPrefix && Self.isCorrectable(term.text) && term.text.count >= 5 {
                 let word = SearchText.indexed(term.text.lowercased()) ?? term.text
                 let stem = String(word.prefix(max(4, word.count - 2)))
                 var best = (word: "", items: 9)
@@ -59,45 +56,31 @@ extension StoreReader {
             return found
         }
     }
-}
 
-/// The words of the full-text index, one by one. To read them all would take seconds.
-private struct IndexedWords {
-    private let row: Statement
-    private let count: Statement
-    /// Words of fewer letters have too many neighbours, longer ones are no words.
-    private static let lengths = 3...40
-    /// Of a word that more items have, that says enough.
-    private static let mostCounted = 1_000
-
-    init(_ connection: Connection) throws {
-        row = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT 1")
-        count = try connection.prepare(
-            "SELECT count(*) FROM (SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT \(Self.mostCounted))")
-    }
-
-    static func isCorrectable(_ word: String) -> Bool {
-        // Scripts without spaces, which have no such words, begin at U+0E00.
-        lengths.contains(word.count) && word.allSatisfy { $0.isLetter || $0 == "'" }
-            && word.utf8.allSatisfy { $0 < 0xE0 }
-    }
-
-    func have(_ term: SearchQuery.Term) throws -> Bool { try row.bind(term.match).hasRow() }
-
-    /// Those one letter away, the most frequent first; else the beginning of longer ones.
-    func nearest(to term: SearchQuery.Term) throws -> [String] {
+    /// Words of the index that are one letter away, the most frequent first; else the beginning of longer ones. They are looked up one
+    /// by one: to read all words would take seconds.
+    private func nearest(to term: SearchQuery.Term) throws -> [String] {
         var found: [(word: String, items: Int)] = []
         var seen: Set<String> = []
         for word in Self.neighbours(Array(term.text.lowercased())).sorted()
         where seen.insert(SearchText.indexed(word) ?? word).inserted {
-            let other = SearchQuery.Term(text: word, field: term.field)
-            guard try have(other) else { continue }
-            found.append((word, try count.bind(other.match).first { $0.int(0) } ?? 0))
+            let items = try count(SearchQuery.Term(text: word, field: term.field).match, most: Self.mostCounted)
+            if items > 0 { found.append((word, items)) }
         }
-        if found.isEmpty, try have(SearchQuery.Term(text: term.text, field: term.field, isPrefix: true)) {
-            return [term.text + "*"]
-        }
+        let longer = SearchQuery.Term(text: term.text, field: term.field, isPrefix: true)
+        if found.isEmpty, try count(longer.match, most: 1) > 0 { return [term.text + "*"] }
         return found.sorted { ($1.items, $0.word) < ($0.items, $1.word) }.map(\.word)
+    }
+
+    /// Of a word that more items have, that says enough.
+    private static let mostCounted = 1_000
+    /// Words of fewer letters have too many neighbours, longer ones are no words.
+    private static let lengths = 3...40
+
+    private static func isCorrectable(_ word: String) -> Bool {
+        // Scripts without spaces, which have no such words, begin at U+0E00.
+        lengths.contains(word.count) && word.allSatisfy { $0.isLetter || $0 == "'" }
+            && word.utf8.allSatisfy { $0 < 0xE0 }
     }
 
     private static func neighbours(_ word: [Character]) -> Set<String> {
@@ -132,16 +115,9 @@ extension String {
     /// Where it stands as a word of its own, first.
     fileprivate func replacingWord(_ word: String, by other: String) -> String {
         func isPart(_ character: Character?) -> Bool { character.map { $0.isLetter || $0.isNumber } ?? false }
-        var start = startIndex
-        while start < endIndex {
-            if self[start...].hasPrefix(word) {
-                let end = index(start, offsetBy: word.count)
-                let before = start == startIndex ? nil : self[index(before: start)]
-                if !isPart(before), !isPart(end < endIndex ? self[end] : nil) {
-                    return self[..<start] + other + self[end...]
-                }
-            }
-            start = index(after: start)
+        for range in ranges(of: word)
+        where !isPart(self[..<range.lowerBound].last) && !isPart(self[range.upperBound...].first) {
+            return self[..<range.lowerBound] + other + self[range.upperBound...]
         }
         return self
     }
