@@ -4,49 +4,33 @@
 /// Each code point becomes others by a table. Hangul and Kana are put together again (`composed`), because there a part of a
 /// letter is another letter.
 enum Folding {
-    private struct Lookup {
-        /// Of 256 code points each: the number of their entries, from 1.
-        var pages = [UInt8](repeating: 0, count: 0xE02)
-        /// The number of a replacement, from 1.
-        var entries: [UInt16] = []
-        /// Where each replacement begins, and the last ends.
-        var starts = [0]
-        var bytes: [UInt8] = []
-
-        init(_ table: String) {
-            var code = 0
-            // Not by characters, one of which may begin with a space.
-            for word in table.utf8.split(whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }) {
-                let rest = word.dropFirst()
-                switch word.first {
-                case UInt8(ascii: "@"): code = Int(Substring(rest), radix: 16) ?? code
-                case UInt8(ascii: "=") where rest.isEmpty: code += 1
-                case UInt8(ascii: "-"): for _ in 0..<(Int(Substring(rest)) ?? 1) { add(rest.prefix(0), at: &code) }
-                case UInt8(ascii: "="): add(rest, at: &code)
-                default: add(word, at: &code)
-                }
-            }
-        }
-
-        private mutating func add(_ replacement: Substring.UTF8View, at code: inout Int) {
-            if pages[code >> 8] == 0 {
-                entries += [UInt16](repeating: 0, count: 256)
-                pages[code >> 8] = UInt8(entries.count >> 8)
-            }
-            entries[Int(pages[code >> 8] - 1) << 8 | code & 0xFF] = UInt16(starts.count)
-            bytes += replacement
-            starts.append(bytes.count)
+    /// What each code point becomes, as UTF-8, in pages of 256. An empty page changes nothing.
+    private static let pages: [[[UInt8]?]] = {
+        var pages = [[[UInt8]?]](repeating: [], count: 0xE02)
+        var code = 0
+        func add(_ replacement: Substring.UTF8View) {
+            if pages[code >> 8].isEmpty { pages[code >> 8] = Array(repeating: nil, count: 256) }
+            pages[code >> 8][code & 0xFF] = Array(replacement)
             code += 1
         }
-    }
+        // Not by characters, one of which may begin with a space.
+        for word in table.utf8.split(whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }) {
+            let rest = word.dropFirst()
+            switch word.first {
+            case UInt8(ascii: "@"): code = Int(Substring(rest), radix: 16) ?? code
+            case UInt8(ascii: "=") where rest.isEmpty: code += 1
+            case UInt8(ascii: "-"): for _ in 0..<(Int(Substring(rest)) ?? 1) { add(rest.prefix(0)) }
+            case UInt8(ascii: "="): add(rest)
+            default: add(word)
+            }
+        }
+        return pages
+    }()
 
-    private static let lookup = Lookup(table)
-
-    /// What a code point becomes, as UTF-8; `nil` where it stays as it is.
-    static func replacement(_ value: UInt32) -> ArraySlice<UInt8>? {
-        guard value >> 8 < lookup.pages.count, lookup.pages[Int(value >> 8)] > 0 else { return nil }
-        let entry = Int(lookup.entries[Int(lookup.pages[Int(value >> 8)] - 1) << 8 | Int(value & 0xFF)])
-        return entry == 0 ? nil : lookup.bytes[lookup.starts[entry - 1]..<lookup.starts[entry]]
+    /// `nil` for a code point that stays as it is.
+    static func replacement(_ value: UInt32) -> [UInt8]? {
+        guard value >> 8 < pages.count, !pages[Int(value >> 8)].isEmpty else { return nil }
+        return pages[Int(value >> 8)][Int(value & 0xFF)]
     }
 
     /// The one letter that two are written as. Both, and it, have three bytes.
