@@ -269,29 +269,18 @@ extension StoreReader {
     ///
     /// - Throws: `no_search_index`; `database_damaged`.
     package func checkIndex() throws(UserFacingError) -> (checked: Int, lost: Int, due: Int) {
-        try readTogether { () -> Result<(checked: Int, lost: Int, due: Int), UserFacingError> in
-            if let missing = try missingIndex() { return .failure(missing) }
+        try readIndex { state in
             let (checked, unfound) = try lookForTitles()
-            let due = try SearchState(connection).notIndexed
-            var lost = max(unfound, try wrongDocuments())
-            // New items have no document yet.
-            if due == 0 {
-                lost = max(
-                    lost,
-                    Int(
-                        try connection.integer(
-                            """
-                            SELECT (SELECT count(*) FROM timeline) - count(*)
-                            FROM search_document AS document \(ShownRow.join(row: "document.row")) WHERE \(ShownRow.isShown)
-                            """)))
-            }
-            return .success((checked, lost, due))
-        }.get()
+            let isIndexed = "docid IN (SELECT id FROM search_index_docsize)"
+            let wrong = try connection.integer(
+                """
+                SELECT count(*) FROM (\(FileCheck.wrongInIndex)
+                    UNION ALL SELECT docid FROM search_document WHERE NOT \(isIndexed)
+                    UNION ALL SELECT docid FROM search_piece WHERE NOT \(isIndexed))
+                """)
+            return (checked, max(unfound, Int(wrong)), state.notIndexed)
+        }
     }
-
-    /// Items that have changed are not what their documents say.
-    private static let isCurrent =
-        "NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = document.row)"
 
     private func lookForTitles() throws -> (checked: Int, lost: Int) {
         let samples = try connection.prepare(
@@ -299,7 +288,7 @@ extension StoreReader {
             SELECT document.docid, \(ShownRow.title)
             FROM search_document AS document \(ShownRow.join(row: "document.row"))
             WHERE document.docid % (SELECT 1 + count(*) / \(Self.mostLookedFor) FROM search_document) = 0
-                AND \(Self.isCurrent) AND \(ShownRow.isShown)
+                AND \(SearchTables.isCurrent) AND \(ShownRow.isShown)
             """)
         let look = try connection.prepare("SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?")
         var checked = 0
@@ -321,31 +310,5 @@ extension StoreReader {
             ).bind(sample).hasRow()
         }
         return (checked, lost)
-    }
-
-    /// How many documents are of no item, or of another one; are not in the index; or have other tags than are listed.
-    private func wrongDocuments() throws -> Int {
-        let documents = try connection.integer(
-            """
-            SELECT count(*) FROM search_document AS document \(ShownRow.join(row: "document.row"))
-            WHERE document.docid NOT IN (SELECT id FROM search_index_docsize) OR \(Self.isCurrent) AND NOT (
-                \(ShownRow.isShown) AND document.created_at IS \(ShownRow.createdAt) AND document.type IS \(ShownRow.type)
-                    AND (document.tags IS NULL OR document.tags IS \(ShownRow.tags)))
-            """)
-        let pieces = try connection.integer(
-            """
-            SELECT count(*) FROM search_piece WHERE document NOT IN (SELECT docid FROM search_document)
-                OR docid NOT IN (SELECT id FROM search_index_docsize)
-            """)
-        // Listed of a document, and listed at all.
-        let wrongTags = try connection.prepare(
-            """
-            SELECT count(*), count(listed.docid), (SELECT count(*) FROM search_tag)
-            FROM (SELECT DISTINCT docid, created_at, value FROM search_document, json_each(tags) WHERE json_each.type = 'text')
-                AS tag LEFT JOIN search_tag AS listed
-                ON listed.tag = tag.value AND listed.created_at = tag.created_at AND listed.docid = tag.docid
-            """
-        ).first { tags in max(tags.int(0), tags.int(2)) - tags.int(1) }
-        return Int(documents + pieces) + (wrongTags ?? 0)
     }
 }

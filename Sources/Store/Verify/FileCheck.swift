@@ -103,20 +103,7 @@ enum FileCheck {
         ),
         (
             "index", "Each item of the timeline is in the full-text index, or waits for it",
-            """
-            SELECT 'item ' || \(ShownRow.id) FROM search_state, (SELECT rowid AS row FROM item
-                UNION ALL SELECT -entry_id FROM local_item) AS one
-                \(ShownRow.join(row: "one.row"))
-            WHERE one.row <= through AND \(ShownRow.isShown)
-                AND NOT EXISTS (SELECT 1 FROM search_document WHERE search_document.row = one.row)
-                AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = one.row)
-            UNION ALL SELECT 'document ' || docid FROM search_document AS document \(ShownRow.join(row: "document.row"))
-            WHERE NOT (\(ShownRow.isShown))
-                AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = document.row)
-            UNION ALL SELECT 'tag ' || tag || ' of document ' || docid FROM search_tag
-                WHERE docid NOT IN (SELECT docid FROM search_document)
-            UNION ALL SELECT 'piece ' || docid FROM search_piece WHERE document NOT IN (SELECT docid FROM search_document)
-            """
+            wrongInIndex
         ),
         (
             "texts", "Each text is of an item",
@@ -137,6 +124,27 @@ enum FileCheck {
         ),
         ("timeline_of_changes", "The timeline shows what the last change of each item says", ""),
     ]
+
+    /// Also what lists are read from: the times, types and tags of items that have not changed since they were indexed.
+    static let wrongInIndex = """
+        SELECT 'item ' || \(ShownRow.id) FROM search_state, (SELECT rowid AS row FROM item
+            UNION ALL SELECT -entry_id FROM local_item) AS one
+            \(ShownRow.join(row: "one.row"))
+        WHERE one.row <= through AND \(ShownRow.isShown)
+            AND NOT EXISTS (SELECT 1 FROM search_document WHERE search_document.row = one.row)
+            AND NOT EXISTS (SELECT 1 FROM search_due WHERE search_due.row = one.row)
+        UNION ALL SELECT 'document ' || docid FROM search_document AS document \(ShownRow.join(row: "document.row"))
+        WHERE \(SearchTables.isCurrent) AND NOT (\(ShownRow.isShown) AND document.created_at IS \(ShownRow.createdAt)
+            AND document.type IS \(ShownRow.type) AND (document.tags IS NULL OR document.tags IS \(ShownRow.tags)))
+        UNION ALL SELECT 'tag ' || tag || ' of document ' || docid FROM search_tag AS listed
+            WHERE NOT EXISTS (SELECT 1 FROM search_document AS document, json_each(document.tags) AS one
+                WHERE document.docid = listed.docid AND document.created_at = listed.created_at AND one.value = listed.tag)
+        UNION ALL SELECT 'tag ' || one.value || ' of document ' || document.docid
+            FROM search_document AS document, json_each(document.tags) AS one
+            WHERE one.type = 'text' AND NOT EXISTS (SELECT 1 FROM search_tag AS listed WHERE listed.tag = one.value
+                AND listed.created_at = document.created_at AND listed.docid = document.docid)
+        UNION ALL SELECT 'piece ' || docid FROM search_piece WHERE document NOT IN (SELECT docid FROM search_document)
+        """
 
     private static func counters(_ counters: [(name: String, rows: String)]) -> String {
         counters.map { name, rows in
