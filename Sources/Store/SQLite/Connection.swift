@@ -242,13 +242,16 @@ final class Connection {
         return Int(pages)
     }
 
-    /// Removes a full text index that SQLite cannot open, with the tables that it is kept in
+    /// Removes a full text index, which SQLite need not be able to open for it, with the tables that it is kept in
     /// (https://sqlite.org/pragma.html#pragma_writable_schema).
-    func forgetVirtualTable(_ name: String) throws {
+    ///
+    /// - Parameter other: Keeps the largest of these as if it were a part of an index of this name.
+    func forgetVirtualTable(_ name: String, keepingDataOf other: String? = nil) throws {
         try execute("PRAGMA writable_schema = ON")
         defer { sqlite3_exec(handle, "PRAGMA writable_schema = RESET", nil, nil, nil) }
         try prepare("DELETE FROM sqlite_schema WHERE name = ? AND type = 'table'").bind(name).run()
         try execute("PRAGMA writable_schema = RESET")
+        if let other { try execute("ALTER TABLE \(name)_data RENAME TO \(other)_data") }
         for part in ["data", "idx", "docsize", "config", "content"] {
             try execute("DROP TABLE IF EXISTS \(name)_\(part)")
         }

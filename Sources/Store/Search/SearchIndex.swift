@@ -57,7 +57,7 @@ extension Store {
     ///   file, is damaged.
     package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> IndexStep {
         if copiesBack() { return .more }
-        if try hasRetiredIndex() { return try removeRetiredIndex() }
+        if try removesRetiredIndex() { return .more }
         if try isOutdated() {
             try rebuildIndex()
             return .more
@@ -179,53 +179,38 @@ extension Store {
         }
     }
 
-    /// Builds the index again, from the items. The old one is removed in steps, because it may be large.
+    /// Builds the index again, from the items. The words of the old one are removed in steps, because they may be many.
     package func rebuildIndex() throws(UserFacingError) {
-        let isRetiring = try hasRetiredIndex()
-        do throws(UserFacingError) {
-            try recreate { connection in
-                try connection.execute(
-                    isRetiring ? "DROP TABLE search_index" : "ALTER TABLE search_index RENAME TO \(Self.retired)")
-            }
-        } catch {
-            // An index of which SQLite cannot even read the beginning can be neither renamed nor dropped.
-            guard [.databaseDamaged, .databaseUnreadable, .storeBug].contains(error.code) else { throw error }
-            try recreate { connection in
-                for name in ["search_index", Self.retired] { try connection.forgetVirtualTable(name) }
-            }
+        try write { connection in
+            try connection.execute("DROP VIEW IF EXISTS \(Views.itemSearch.name)")
+            let data = try Self.data(of: ["search_index", Self.retired], connection)
+            let isKept = data == ["search_index_data"]
+            try connection.forgetVirtualTable("search_index", keepingDataOf: isKept ? Self.retired : nil)
+            try SearchTables.recreate(connection)
+            try connection.execute(Views.itemSearch.sql)
         }
         unmergedParts = 0
     }
 
-    private func recreate(
-        afterRemoving removeIndex: (Connection) throws -> Void
-    ) throws(UserFacingError) {
-        try write { connection in
-            try connection.execute("DROP VIEW IF EXISTS \(Views.itemSearch.name)")
-            try removeIndex(connection)
-            try SearchTables.recreate(connection)
-            try connection.execute(Views.itemSearch.sql)
-        }
-    }
-
     private static let retired = "search_index_retired"
 
-    private func hasRetiredIndex() throws(UserFacingError) -> Bool {
-        try read { connection in
-            try connection.cached("SELECT 1 FROM sqlite_schema WHERE name = ?").bind(Self.retired).hasRow()
-        }
+    /// The tables of words that there are.
+    private static func data(of indexes: [String], _ connection: Connection) throws -> [String] {
+        let names = indexes.map { "'\($0)_data'" }.joined(separator: ", ")
+        return try connection.cached("SELECT name FROM sqlite_schema WHERE name IN (\(names))").all { $0.text(0) }
     }
 
-    private func removeRetiredIndex() throws(UserFacingError) -> IndexStep {
+    /// - Returns: False where there is none.
+    private func removesRetiredIndex() throws(UserFacingError) -> Bool {
+        let found = try read { connection in try Self.data(of: [Self.retired], connection) }
+        guard let data = found.first else { return false }
         try write(ofIndex: true) { connection in
-            let data = "\(Self.retired)_data"
-            // Not the first records, without which SQLite does not know it as an index that it could drop.
             let removed = try connection.prepare(
-                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) WHERE id > 10 ORDER BY id DESC LIMIT \(Self.pagesOfRemoval))"
+                "DELETE FROM \(data) WHERE id IN (SELECT id FROM \(data) LIMIT \(Self.pagesOfRemoval))"
             ).run()
-            if removed < Self.pagesOfRemoval { try connection.execute("DROP TABLE \(Self.retired)") }
+            if removed < Self.pagesOfRemoval { try connection.forgetVirtualTable(Self.retired) }
         }
-        return .more
+        return true
     }
 
     /// Mostly stale, or made by another folding.
