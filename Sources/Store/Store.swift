@@ -60,14 +60,8 @@ package actor Store {
     package nonisolated let changesMade = Announcements()
     /// Signalled after each commit, for the full-text index, which is built from what was committed.
     package nonisolated let committed = Wakeup()
-    /// Whether parts of the index may be merged.
-    var mayMergeIndex = true
-    /// So many documents are noted before they are indexed, in case the last process died of one of them.
-    var documentsOnTrial = 0
-    /// Bytes of the next piece of a long text.
-    var pieceSize = SearchableRow.longestPiece
-    /// Parts of the index that were added since.
-    var unmergedParts = 0
+    /// Parts of the index that were added since the last merge. The process before may have left some.
+    var unmergedParts = 1
     /// Whether many items are being indexed, or were until now.
     var indexesInBulk = false
     let largestSize: Int
@@ -132,7 +126,6 @@ package actor Store {
             connection = opened
             identity = try FileIdentity(path: path)
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
-            documentsOnTrial = wasStoppedUncleanly ? Self.mostDocuments : 0
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
             coverage = try Self.readCoverage(opened)

@@ -38,21 +38,6 @@ import Testing
         return fixture
     }
 
-    /// As if its text were more than the process can bear.
-    @Test func anItemThatEndsTheDaemonEachTimeIsIndexedByItsBeginningAndNamed() async throws {
-        let fixture = try DaemonFixture(items: [Self.items[0]])
-        for _ in 1...3 {
-            let killed = try await fixture.run(
-                ["--once"], environment: [CrashPoint.variable: CrashPoint.whileIndexing.rawValue])
-            #expect(killed.exit == .signal(SIGKILL), "\(killed)")
-        }
-        let ended = try await fixture.run(
-            ["--once"], environment: [CrashPoint.variable: CrashPoint.whileIndexing.rawValue])
-        #expect(ended.exit == .status(0), "\(ended)")
-        #expect(try await fixture.control("errors").stdout.contains(Self.items[0].id))
-        #expect(try await fixture.control("search", "--ids", "sourdough").stdout == Self.items[0].id + "\n")
-    }
-
     @Test func whatIsMisspeltIsOfferedAndWhatIsUnknownNamed() async throws {
         let fixture = try await stopped()
         let misspelt = try await fixture.control("find", "sourdoguh")

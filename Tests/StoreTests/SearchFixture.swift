@@ -42,11 +42,11 @@ extension StoreFixture {
 extension Store {
     /// Until nothing is due.
     func indexAll() throws(UserFacingError) {
-        while try indexSome(now: StoreFixture.now, uptime: { .zero }) == .more {}
+        while try indexSome(now: StoreFixture.now, uptime: { .zero }) {}
     }
 
     /// One step, in which a document takes so long.
-    func indexSome(each duration: Duration) throws(UserFacingError) -> IndexStep {
+    func indexSome(each duration: Duration) throws(UserFacingError) -> Bool {
         var time = Duration.zero
         return try indexSome(now: StoreFixture.now) {
             time += duration

@@ -327,7 +327,7 @@ import Testing
         await store.close()
         let again = try fixture.open()
         var longest = 0
-        while try await again.indexSome(each: .milliseconds(1)) == .more {
+        while try await again.indexSome(each: .milliseconds(1)) {
             longest = max(longest, FileIdentity.size(path: fixture.path + "-wal"))
         }
         #expect(try fixture.query("SELECT count(*) FROM search_document") == "1500")

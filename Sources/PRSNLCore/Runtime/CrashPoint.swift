@@ -38,8 +38,6 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case afterExportRename = "after_export_rename"
     /// A file was put away.
     case afterExportRemoval = "after_export_removal"
-    /// A document of the index is made.
-    case whileIndexing = "while_indexing"
 
     /// `PRSNL_CRASH_AT=point`, or `point:3` for the third time that it is reached.
     package static let variable = "PRSNL_CRASH_AT"

@@ -170,7 +170,7 @@ package struct RebuildIndexRequest: Request, BareRequest {
             if context.daemon != nil {
                 store.committed.signal()
             } else {
-                while try await store.indexSome(now: context.now, uptime: context.time.uptime) == .more {}
+                while try await store.indexSome(now: context.now, uptime: context.time.uptime) {}
             }
             return RebuildIndexReport(notIndexed: try await store.searchState().notIndexed)
         }

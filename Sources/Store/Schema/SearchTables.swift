@@ -115,8 +115,8 @@ enum SearchTables {
         ) STRICT;
         """
 
-    /// One row. `size`, `stale_size`: bytes of text in the index, and those of documents that are gone. `attempt`: what is
-    /// being indexed, after a process that was killed, and how often it was tried.
+    /// One row. `size`, `stale_size`: bytes of text in the index, and those of documents that are gone. `attempt` and `attempts` are
+    /// not used any more.
     private static let state = """
         CREATE TABLE search_state (
             id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -1,35 +1,23 @@
 import Glibc
 import PRSNLCore
 
-/// Puts items into the full-text index, within one transaction: first those that have changed, then new ones.
+/// Puts items into the full-text index, within one transaction: those that have changed, else the next pieces of a long text, else
+/// new items.
 final class DocumentWriter {
     private let connection: Connection
-    private let document: Statement
     private let row: Statement
     private var through: Int
     private var size = 0
     private var staleSize = 0
-    /// The first piece of a long text is the last of its step: see `DocumentPiece`.
-    private var hasLongText = false
     /// Parts of the index that pieces of long texts make: each has one.
     private(set) var parts = 0
     /// Bytes of a piece. Few once one took too long.
-    private(set) var pieceSize: Int
+    private var pieceSize = SearchableRow.longestPiece
 
     /// Of CPU. A piece of ordinary words takes some two milliseconds.
     private static let slowPiece: Duration = .milliseconds(10)
-
-    /// The row of the item of which only the beginnings are indexed, because its texts have ended the process.
-    private let fatal: Int?
-
-    /// Notes the row that comes next, in the order of `index`.
-    static let noteAttempt = """
-        UPDATE search_state SET (attempt, attempts) = (SELECT next.row, 1 + CASE WHEN next.row IS attempt THEN attempts ELSE 0 END
-            FROM (SELECT coalesce((SELECT row FROM search_due ORDER BY row LIMIT 1),
-                (SELECT row FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1),
-                (SELECT item.rowid FROM item WHERE item.rowid > through ORDER BY item.rowid LIMIT 1)) AS row) AS next)
-        RETURNING attempt, attempts
-        """
+    /// Items that one step can have.
+    private static let most = 1_024
 
     /// Begins an index: from now on, triggers note what changes. SQLite keeps a step's words in memory until its end, and makes
     /// one part of them: with the 1 MiB that it has by default, there were four to be merged.
@@ -40,55 +28,39 @@ final class DocumentWriter {
         INSERT INTO search_due SELECT -entry_id FROM local_item;
         """
 
-    init(_ connection: Connection, fatal: Int?, pieceSize: Int) throws {
+    init(_ connection: Connection) throws {
         self.connection = connection
-        self.pieceSize = pieceSize
-        self.fatal = fatal
-        document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE row = ?")
         row = try connection.cached(SearchableRow.ofRow)
         through = Int(try connection.integer("SELECT through FROM search_state"))
     }
 
     /// Indexes some of what is due.
     ///
-    /// - Parameters:
-    ///   - limit: So many at the most.
-    ///   - isEnough: Asked after each.
-    func index(atMost limit: Int, isEnough: () -> Bool) throws {
-        let changed = try rows("SELECT row FROM search_due ORDER BY row LIMIT ?1", limit)
-        var done = 0
-        for row in changed {
+    /// - Parameter isEnough: Asked after each.
+    func index(until isEnough: () -> Bool) throws {
+        let due = try connection.cached("SELECT row FROM search_due ORDER BY row LIMIT \(Self.most)")
+        let changed = try due.all { $0.int(0) }
+        if changed.isEmpty, try goOn(isEnough) { return }
+        let new = "SELECT rowid FROM item WHERE rowid > ? ORDER BY rowid LIMIT \(Self.most)"
+        var last: Int?
+        for row in try changed.isEmpty ? connection.cached(new).bind(through).all({ $0.int(0) }) : changed {
             try index(row)
-            done += 1
-            if hasLongText || isEnough() { break }
+            last = row
+            // The first piece of a long text is the last of its step: see `SearchableRow.piece`.
+            if parts > 0 || isEnough() { break }
         }
-        if done > 0 {
-            try connection.cached("DELETE FROM search_due WHERE row <= ?").bind(changed[done - 1]).run()
+        if changed.isEmpty {
+            through = last ?? through
+        } else {
+            try connection.cached("DELETE FROM search_due WHERE row <= ?").bind(last).run()
         }
-        guard done == changed.count, done < limit, !(done > 0 && (hasLongText || isEnough())) else { return }
-        if try goOn(isEnough) { return }
-        for row in try rows(
-            "SELECT rowid FROM item WHERE rowid > ?2 ORDER BY rowid LIMIT ?1", limit - done, after: through)
-        {
-            // Its number may be that of a row which had changed, and it be in the index already.
-            if try !document.bind(row).hasRow() { try index(row) }
-            through = row
-            if hasLongText || isEnough() { break }
-        }
-    }
-
-    private func rows(_ sql: String, _ limit: Int, after row: Int? = nil) throws -> [Int] {
-        let rows = try connection.cached(sql).bind(limit)
-        if let row { rows.bind(row) }
-        return try rows.all { $0.int(0) }
     }
 
     private func index(_ number: Int) throws {
         try remove(number)
         pieceSize = SearchableRow.longestPiece
         _ = try SearchableRow.read(row.bind(number)) { item in
-            if number != fatal { CrashPoint.whileIndexing.reach() }
-            let piece = number == fatal ? item.beginnings : item.piece(from: 0, atMost: pieceSize)
+            let piece = item.piece(from: 0, atMost: pieceSize)
             try connection.cached(
                 """
                 INSERT INTO search_document (row, type, created_at, tags, size, position) VALUES (?, ?, ?, ?, ?, ?)
@@ -96,7 +68,7 @@ final class DocumentWriter {
             ).bind(number).bind(item.type).bind(item.createdAt).bind(item.tags).bind(item.size).bind(piece.next).run()
             let docid = connection.lastInsertedRow
             size += item.size
-            try insert(piece, docid)
+            try insert(piece.words, docid)
             if piece.next != nil { try note(docid, of: docid) }
             guard let tags = item.tags else { return }
             try connection.cached(
@@ -114,15 +86,13 @@ final class DocumentWriter {
         let unfinished = try connection.cached(
             "SELECT docid, row, position FROM search_document WHERE position IS NOT NULL ORDER BY docid LIMIT 1"
         ).first { ($0.int64(0), $0.int(1), $0.int(2)) }
-        guard case (let document, let number, let position)? = unfinished else { return false }
+        guard case (let document, let number, var position)? = unfinished else { return false }
         // An item that is not shown any more is due as well.
         let next = try SearchableRow.read(row.bind(number)) { item -> Int? in
-            if number == fatal { return nil }
-            var position = position
             while true {
                 let piece = item.piece(from: position, atMost: pieceSize)
                 let docid = try takeNumber()
-                try insert(piece, docid)
+                try insert(piece.words, docid)
                 try note(docid, of: document)
                 guard let next = piece.next, !isEnough() else { return piece.next }
                 position = next
@@ -142,20 +112,19 @@ final class DocumentWriter {
     }
 
     private func note(_ piece: Int64, of document: Int64) throws {
-        hasLongText = true
         parts += 1
         try connection.cached("INSERT INTO search_piece (docid, document) VALUES (?, ?)").bind(Int(piece))
             .bind(Int(document)).run()
     }
 
-    private func insert(_ piece: DocumentPiece, _ docid: Int64) throws {
+    private func insert(_ texts: [String?], _ docid: Int64) throws {
         let words = try connection.cached(
             """
             INSERT INTO search_index (rowid, title, summary, content, transcription, tags, url)
             VALUES (?, ?, ?, ?, ?, ?, ?)
             """
         ).bind(Int(docid))
-        for text in piece.words { words.bind(SearchText.indexed(text)) }
+        for text in texts { words.bind(SearchText.indexed(text)) }
         let began = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID)
         try words.run()
         // Words that share a place in SQLite's table: what they cost grows with the square of the piece.
@@ -165,6 +134,7 @@ final class DocumentWriter {
     }
 
     private func remove(_ number: Int) throws {
+        let document = try connection.cached("SELECT docid, tags, size, created_at FROM search_document WHERE row = ?")
         try document.bind(number).rows { row in
             let docid = row.int(0)
             staleSize += row.int(2)
@@ -185,7 +155,7 @@ final class DocumentWriter {
     func finish(now: Timestamp) throws {
         try connection.cached(
             """
-            UPDATE search_state SET through = ?, size = size + ?, stale_size = stale_size + ?, attempt = NULL, attempts = 0,
+            UPDATE search_state SET through = ?, size = size + ?, stale_size = stale_size + ?,
                 as_of = CASE WHEN EXISTS (SELECT 1 FROM search_due)
                     OR EXISTS (SELECT 1 FROM search_document WHERE position IS NOT NULL)
                     OR ?1 < coalesce((SELECT max(rowid) FROM item), 0) THEN as_of ELSE ?4 END
@@ -207,9 +177,8 @@ struct SearchableRow {
     private static func sql(_ join: String, isShown: String = ShownRow.isShown) -> String {
         """
         SELECT \(ShownRow.createdAt), \(ShownRow.type),
-            \(listedTags),
             \(ShownRow.title), \(ShownRow.summary), coalesce(body.content, item.content, made.content, \(WrittenHere.content)), body.transcription,
-            \(ShownRow.url)
+            \(listedTags), \(ShownRow.url)
         FROM (SELECT 1) \(join) LEFT JOIN item_body AS body ON body.item_id = \(ShownRow.id)
         WHERE \(isShown)
         """
@@ -222,11 +191,8 @@ struct SearchableRow {
     /// `nil` for what is not a list of texts. That is no error: SQLite would refuse to take it apart.
     var tags: String?
     private var tagWords: String?
-    /// Of the columns `Self.columns`.
+    /// One for each column of the index, without the tags.
     private var texts: [UnsafeBufferPointer<UInt8>?]
-
-    /// The column of the index that each text belongs to.
-    private static let columns = [0, 1, 2, 3, 5]
     private static let tagColumn = 4
 
     /// - Returns: `nil` where `timeline` does not show the item.
@@ -242,9 +208,10 @@ struct SearchableRow {
     private init(_ statement: Statement, _ createdAt: String) {
         self.createdAt = createdAt
         type = statement.text(1)
-        tagWords = Tags.parse(statement.text(2))?.joined(separator: ", ")
-        tags = tagWords == nil ? nil : statement.text(2)
-        texts = (3...7).map { statement.bytes($0) }
+        let tags = statement.text(6)
+        tagWords = Tags.parse(tags)?.joined(separator: ", ")
+        self.tags = tagWords == nil ? nil : tags
+        texts = (0..<6).map { $0 == Self.tagColumn ? nil : statement.bytes(Int32($0 + 2)) }
     }
 
     /// Bytes of text.
@@ -252,27 +219,10 @@ struct SearchableRow {
 
     /// The columns of the index, with the beginning of each text.
     func words(atMost limit: Int) -> [String?] {
-        var words: [String?] = Array(repeating: nil, count: 6)
+        var words = texts.map { $0.map { String(decoding: $0.prefix(limit), as: UTF8.self) } }
         words[Self.tagColumn] = tagWords
-        for (text, column) in zip(texts, Self.columns) {
-            words[column] = text.map { String(decoding: $0.prefix(limit), as: UTF8.self) }
-        }
         return words
     }
-}
-
-// MARK: Pieces
-
-/// What is indexed at once.
-///
-/// SQLite keeps the words of a document in memory until it has all of them, with 128 bytes for each different one, and compares
-/// those that share a place in its table. So 8 MiB of different words take 300 MiB and 11 s. Of words that were chosen for it, 32 KiB
-/// take 30 ms, and 2 KiB a 250th of that: a text of which one piece was slow goes on in short ones.
-struct DocumentPiece {
-    /// The columns of the index.
-    var words: [String?] = Array(repeating: nil, count: 6)
-    /// Where the next one begins; `nil` for the last.
-    var next: Int?
 }
 
 extension SearchableRow {
@@ -280,38 +230,38 @@ extension SearchableRow {
     static let longestPiece = 32 << 10, shortestPiece = 2 << 10
     /// What a piece has of the one before it, so that words that belong together are found together.
     private static let overlap = 512
-    /// Of each text, where a piece of it has ended the process.
-    var beginnings: DocumentPiece { DocumentPiece(words: words(atMost: 256)) }
-
     /// Words up to this length are not cut.
     private static let longestWord = 64
     /// For less, no column is begun.
     private static let shortestRest = 2 * overlap
 
+    /// What is indexed at once.
+    ///
+    /// SQLite keeps the words of a document in memory until it has all of them, with 128 bytes for each different one, and compares
+    /// those that share a place in its table. So 8 MiB of different words take 300 MiB and 11 s. Of words that were chosen for it,
+    /// 32 KiB take 30 ms, and 2 KiB a 250th of that: a text of which one piece was slow goes on in short ones.
+    ///
     /// - Parameter position: in all texts, as if they were one.
-    func piece(from position: Int, atMost size: Int) -> DocumentPiece {
-        var piece = DocumentPiece()
+    /// - Returns: The columns of the index, and where the next piece begins; `nil` for the last.
+    func piece(from position: Int, atMost size: Int) -> (words: [String?], next: Int?) {
+        var words = [String?](repeating: nil, count: texts.count)
         var room = size
         var start = 0
-        if position == 0 { piece.words[Self.tagColumn] = tagWords }
-        for (text, column) in zip(texts, Self.columns) {
+        if position == 0 { words[Self.tagColumn] = tagWords }
+        for (column, text) in texts.enumerated() {
             guard let text else { continue }
             defer { start += text.count }
             let from = max(0, position - start)
             guard from < text.count else { continue }
-            guard room >= Self.shortestRest else {
-                piece.next = start
-                return piece
-            }
+            guard room >= Self.shortestRest else { return (words, start) }
             let end = text.count - from <= room ? text.count : Self.boundary(in: text, before: from + room)
-            piece.words[column] = String(decoding: text[from..<end], as: UTF8.self)
+            words[column] = String(decoding: text[from..<end], as: UTF8.self)
             guard end == text.count else {
-                piece.next = start + Self.boundary(in: text, before: end - min(Self.overlap, size / 8))
-                return piece
+                return (words, start + Self.boundary(in: text, before: end - min(Self.overlap, size / 8)))
             }
             room -= end - from
         }
-        return piece
+        return (words, nil)
     }
 
     /// Where a word ends, or at least a character.

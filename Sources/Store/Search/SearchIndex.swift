@@ -1,11 +1,5 @@
 package import PRSNLCore
 
-package enum IndexStep: Sendable, Equatable {
-    /// Everything that is committed can be found.
-    case done
-    case more
-}
-
 /// How far the full-text index is: a part of the status.
 package struct SearchState: Sendable, Equatable, Codable {
     private enum CodingKeys: CodingKey { case notIndexed, asOf, enabled, problem, progress }
@@ -36,10 +30,6 @@ extension Store {
     private static let shortStep: Duration = .milliseconds(20), longStep: Duration = .milliseconds(100)
     /// Items for which the memory and the log are prepared.
     private static let many = 256
-    /// Items that one step can have.
-    static let mostDocuments = 1_024
-    /// As often may a process be killed while it indexes one item, after the first time.
-    private static let mostAttempts = 2
     /// Pages of 4 KiB that one step of a merge writes: some twenty milliseconds. Each step also writes a page of each part.
     private static let pagesOfMerge = 400
     /// Pages of an old index that one step removes.
@@ -53,14 +43,15 @@ extension Store {
 
     /// Does some of what is due.
     ///
+    /// - Returns: False where there was nothing to do: everything that is committed can be found.
     /// - Throws: `disk_full` where the room that is left is for items and writes; `database_damaged` where the index, or the
     ///   file, is damaged.
-    package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> IndexStep {
-        if copiesBack() { return .more }
-        if try removesRetiredIndex() { return .more }
+    package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> Bool {
+        if copiesBack() { return true }
+        if try removesRetiredIndex() { return true }
         if try isOutdated() {
             try rebuildIndex()
-            return .more
+            return true
         }
         var state = try searchState()
         if !state.isBegun {
@@ -69,62 +60,25 @@ extension Store {
             state = try searchState()
         }
         // Each step leaves a part of its own. To merge many at once rewrites each word once, and not again and again.
-        if state.isCurrent || unmergedParts >= Self.mostUnmerged {
-            if try mergeIndex() { return .more }
+        if unmergedParts > 0, state.isCurrent || unmergedParts >= Self.mostUnmerged {
+            if try mergeIndex() { return true }
             unmergedParts = 0
-            if state.isCurrent {
-                prepareForBulk(false)
-                return .done
-            }
+        }
+        if state.isCurrent {
+            prepareForBulk(false)
+            return false
         }
         try requireTextRoom()
         prepareForBulk(state.notIndexed > Self.many)
-        let trial = try noteTrial()
-        if let fatal = trial?.fatal { try nameFatal(fatal, now: now) }
-        let pieceSize = pieceSize
-        let done = try write(ofIndex: true) { connection in
+        let parts = try write(ofIndex: true) { connection in
             let begin = uptime()
-            let writer = try DocumentWriter(connection, fatal: trial?.fatal, pieceSize: pieceSize)
-            try writer.index(atMost: trial == nil ? Self.mostDocuments : 1) {
-                let took = uptime() - begin
-                return took >= (isWaitedFor ? Self.shortStep : Self.longStep)
-            }
+            let writer = try DocumentWriter(connection)
+            try writer.index { uptime() - begin >= (isWaitedFor ? Self.shortStep : Self.longStep) }
             try writer.finish(now: now)
-            return (parts: writer.parts, pieceSize: writer.pieceSize)
+            return writer.parts
         }
-        self.pieceSize = done.pieceSize
-        mayMergeIndex = true
-        unmergedParts += max(1, done.parts)
-        return .more
-    }
-
-    private struct Trial {
-        /// The row of the item that ended the process each time.
-        var fatal: Int?
-    }
-
-    /// After a kill, the next document is on the disk by its item's id before it is indexed: what ended the process may be its
-    /// text. Of all documents this would cost twice the writes, so it is of those that one step can have.
-    private func noteTrial() throws(UserFacingError) -> Trial? {
-        guard documentsOnTrial > 0 else { return nil }
-        documentsOnTrial -= 1
-        return try write(ofIndex: true) { connection in
-            try connection.cached(DocumentWriter.noteAttempt).first { row in
-                Trial(fatal: row.int(1) > Self.mostAttempts ? row.int(0) : nil)
-            }
-        }
-    }
-
-    private func nameFatal(_ row: Int, now: Timestamp) throws(UserFacingError) {
-        let id =
-            try read { connection in
-                try connection.prepare("SELECT \(ShownRow.id) FROM (SELECT 1) \(ShownRow.join(row: "?1"))").bind(row)
-                    .first { $0.text(0) }
-            } ?? "of row \(row)"
-        let message =
-            "Each time the item \(id) was indexed, the process ended. It is found by the beginnings of its texts only."
-        log(.error, .store, "\(message)")
-        try recordError(code: .storeBug, endpoint: "search index (an item)", message: message, at: now)
+        unmergedParts += max(1, parts)
+        return true
     }
 
     /// To index many items reads them from all over the file.
@@ -152,8 +106,7 @@ extension Store {
     ///
     /// - Returns: False where there is nothing to merge.
     private func mergeIndex() throws(UserFacingError) -> Bool {
-        guard mayMergeIndex else { return false }
-        mayMergeIndex = try write(ofIndex: true) { connection in
+        try write(ofIndex: true) { connection in
             let before = connection.totalChanges
             try connection.cached("INSERT INTO search_index (search_index, rank) VALUES ('merge', ?)")
                 .bind(Self.pagesOfMerge).run()
@@ -161,7 +114,6 @@ extension Store {
             // (https://sqlite.org/fts5.html#the_merge_command).
             return connection.totalChanges - before >= 2
         }
-        return mayMergeIndex
     }
 
     // MARK: From the beginning

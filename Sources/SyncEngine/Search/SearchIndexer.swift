@@ -83,7 +83,7 @@ struct SearchIndexer: Sendable {
         do throws(UserFacingError) {
             let due = try await store.searchState().notIndexed
             var meter = ProgressMeter(.index, of: due, time: time)
-            while try await store.indexSome(now: time.now(), uptime: time.uptime) == .more {
+            while try await store.indexSome(now: time.now(), uptime: time.uptime) {
                 worked = true
                 // What was committed meanwhile is due too.
                 let left = try await store.searchState().notIndexed
