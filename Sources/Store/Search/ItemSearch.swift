@@ -148,13 +148,11 @@ extension StoreReader {
     /// Reads in one transaction of what can be searched.
     ///
     /// - Throws: `no_search_index`; what reading throws.
-    func readIndex<Value>(
-        _ body: (SearchState) throws -> Value
-    ) throws(UserFacingError) -> Value {
-        try readTogether { () -> Result<Value, UserFacingError> in
-            if let missing = try missingIndex() { return .failure(missing) }
-            return .success(try body(try SearchState(connection)))
-        }.get()
+    func readIndex<Value>(_ body: (SearchState) throws -> Value) throws(UserFacingError) -> Value {
+        try readTogether {
+            if let missing = try missingIndex() { throw missing }
+            return try body(SearchState(connection))
+        }
     }
 
     func begunIndex() throws -> SearchState? {
