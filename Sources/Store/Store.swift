@@ -60,6 +60,8 @@ package actor Store {
     package nonisolated let changesMade = Announcements()
     /// Signalled after each commit, for the full-text index, which is built from what was committed.
     package nonisolated let committed = Wakeup()
+    /// Bytes of the next piece of a long text.
+    var pieceSize = SearchableRow.longestPiece
     /// Parts of the index that were added since the last merge. The process before may have left some.
     var unmergedParts = 1
     /// Whether many items are being indexed, or were until now.

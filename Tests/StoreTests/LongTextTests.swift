@@ -131,7 +131,8 @@ import Testing
         try await store.add([Fixture.article("a", title: "Colliding")])
         let size = 256 << 10
         try await store.addText("a", Self.collidingWords(size) + " found")
-        try await store.indexAll()
+        // One piece a step.
+        while try await store.indexSome(each: .seconds(1)) {}
         let pieces = Int(try fixture.query("SELECT count(*) FROM search_piece") ?? "") ?? 0
         #expect(pieces > size / SearchableRow.shortestPiece / 2, "\(pieces)")
         #expect(try fixture.found("found") == ["a"])

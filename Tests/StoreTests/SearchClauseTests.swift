@@ -54,6 +54,11 @@ import Testing
             #expect(Set(found) == Set(ids.map(String.init)), "\(words): \(found)")
         }
         #expect(throws: UserFacingError.self) { try SearchQuery("is:new", now: StoreFixture.now) }
+        // As many as a query may have: too many for a part of a statement each.
+        let tags = (0..<98).map { "tag:T\($0) OR " }.joined() + "tag:x"
+        let types = (0..<198).map { "type:T\($0) " }.joined()
+        #expect(try fixture.found(tags) == ["a"])
+        #expect(try fixture.found(types + "-tag:x").isEmpty)
     }
 
     @Test func aHostMayBeAnAddressOfIPv6() async throws {

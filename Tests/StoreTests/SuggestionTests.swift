@@ -45,6 +45,18 @@ import Testing
         }
     }
 
+    /// Deleted items are found without one.
+    @Test func nothingIsOfferedWithoutAnIndex() async throws {
+        try await index(["Oats"])
+        try fixture.execute("UPDATE search_state SET folding = '0, Unicode 6.1'")
+        #expect(throws: UserFacingError.self) { try fixture.found("oatz") }
+        #expect(try fixture.found("is:deleted oatz").isEmpty)
+        #expect(try offers("is:deleted oatz").isEmpty)
+        let query = try SearchQuery("is:deleted oatss", now: StoreFixture.now)
+        let reader = try StoreReader(path: fixture.path)
+        #expect(try reader.otherEndings(for: query, typed: "is:deleted oatss").isEmpty)
+    }
+
     /// Of the words of titles, with one letter changed, left out, added or swapped: what was meant is among what is offered.
     @Test func whatWasMeantIsNearlyAlwaysOffered() async throws {
         var random = SeededRandom("SuggestionTests")

@@ -12,7 +12,7 @@ final class DocumentWriter {
     /// Parts of the index that pieces of long texts make: each has one.
     private(set) var parts = 0
     /// Bytes of a piece. Few once one took too long.
-    private var pieceSize = SearchableRow.longestPiece
+    private(set) var pieceSize: Int
 
     /// Of CPU. A piece of ordinary words takes some two milliseconds.
     private static let slowPiece: Duration = .milliseconds(10)
@@ -28,8 +28,9 @@ final class DocumentWriter {
         INSERT INTO search_due SELECT -entry_id FROM local_item;
         """
 
-    init(_ connection: Connection) throws {
+    init(_ connection: Connection, pieceSize: Int) throws {
         self.connection = connection
+        self.pieceSize = pieceSize
         row = try connection.cached(SearchableRow.ofRow)
         through = Int(try connection.integer("SELECT through FROM search_state"))
     }

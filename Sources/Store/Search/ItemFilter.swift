@@ -52,13 +52,15 @@ package struct ItemFilter: Sendable, Equatable {
         }
     }
 
-    /// Each item that is meant has one of these, so that others need not be read. `nil` if that is not certain of any.
+    /// Each item that is meant has one of these, so that others need not be read. `nil` if that is not certain of any, or of too many.
     func required(_ kind: Named) -> [String]? {
         let names = groups.map { group in
             group.compactMap { if case .named(kind, let name) = $0.what, !$0.isNegated { name } else { nil } }
         }
-        return zip(groups, names).first { $0.count == $1.count }?.1
+        return zip(groups, names).first { $0.count == $1.count && $1.count <= Self.mostRequired }?.1
     }
+    /// Each is a part of one statement, in two spellings. SQLite takes 500 parts, and 32,766 values.
+    private static let mostRequired = 50
 
     /// The times between which each item that is meant was created.
     var since: Timestamp? { times(isNegated: false).max() }

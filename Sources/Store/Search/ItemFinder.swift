@@ -82,7 +82,8 @@ struct ItemFinder {
     private let sources: [ItemSource]
     var limit: Int
     private(set) var list = ItemList()
-    private var seen: Set<ByteText> = []
+    /// Documents of items that were added.
+    private var seen: Set<Int> = []
 
     /// After id and created_at, as `ListedItem` has them.
     static let columns =
@@ -126,15 +127,18 @@ struct ItemFinder {
         _ rows: Statement, where isWanted: (Int) throws -> Bool = { _ in true }
     ) throws {
         try rows.rows(while: !list.hasMore) { row in
-            if try isWanted(row.int(0)), let item = ListedItem(row, from: 1) { add(item) }
+            let document = row.int(0)
+            guard !seen.contains(document), try isWanted(document), let item = ListedItem(row, from: 1) else { return }
+            add(item)
+            if document != 0 { seen.insert(document) }
         }
     }
 
     private mutating func add(_ item: ListedItem) {
-        guard !seen.contains(ByteText(item.id)) else { return }
+        // What two sources have stands together.
+        if let last = list.items.last, ByteText(last.id) == ByteText(item.id) { return }
         guard list.items.count < limit else { return list.hasMore = true }
         list.items.append(item)
-        seen.insert(ByteText(item.id))
     }
 
     /// By time, those in whose texts the words are: where very many items have them. SQLite reads all that the index has of a
@@ -153,6 +157,7 @@ struct ItemFinder {
         defer { rows.reset() }
         // Of all that was read, and of what has the words. Short items say little: the newest may be a hundred notes.
         var (read, bytes, having) = (0, 0, 0)
+        var areMany = false
         var found = self
         found.limit = limit
         while !found.list.hasMore {
@@ -170,8 +175,9 @@ struct ItemFinder {
                 found.add(batch[place].item)
             }
             let isLast = batch.count < Self.sample
-            if bytes >= Self.leastRead || found.list.hasMore || isLast {
-                guard having * all >= StoreReader.mostRanked * bytes else { return false }
+            if !areMany, bytes >= Self.leastRead || found.list.hasMore || isLast {
+                areMany = having * all >= StoreReader.mostRanked * bytes
+                guard areMany else { return false }
             }
             if isLast { break }
         }

@@ -72,9 +72,10 @@ extension Store {
         prepareForBulk(state.notIndexed > Self.many)
         let parts = try write(ofIndex: true) { connection in
             let begin = uptime()
-            let writer = try DocumentWriter(connection)
+            let writer = try DocumentWriter(connection, pieceSize: pieceSize)
             try writer.index { uptime() - begin >= (isWaitedFor ? Self.shortStep : Self.longStep) }
             try writer.finish(now: now)
+            pieceSize = writer.pieceSize
             return writer.parts
         }
         unmergedParts += max(1, parts)

@@ -11,7 +11,7 @@ extension StoreReader {
     package func suggestions(
         for query: SearchQuery, typed text: String, finds: (String) throws(UserFacingError) -> Bool
     ) throws(UserFacingError) -> [String] {
-        let offered = try readIndex { _ -> [String] in
+        let offered = try readWords {
             var unknown: [SearchQuery.Term] = []
             for term in query.branches.flatMap({ $0.wanted.joined() })
             where !term.isPrefix && Self.isCorrectable(term.text) {
@@ -37,7 +37,7 @@ extension StoreReader {
     /// The query with the most frequent other ending of one word, `recipe` for `recipes`, of those that the index has. Whether
     /// it finds more is for a search to say.
     package func otherEndings(for query: SearchQuery, typed text: String) throws(UserFacingError) -> [String] {
-        try readIndex { _ in
+        try readWords {
             try connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word USING fts5vocab('main', 'search_index', 'row')")
             let words = try connection.prepare("SELECT term, doc FROM temp.word WHERE term >= ? AND term < ?")
@@ -55,6 +55,11 @@ extension StoreReader {
             }
             return found
         }
+    }
+
+    /// - Returns: Nothing where there is no index: deleted items are found without one.
+    private func readWords(_ body: () throws -> [String]) throws(UserFacingError) -> [String] {
+        try readTogether { try missingIndex() == nil ? try body() : [] }
     }
 
     /// Words of the index that are one letter away, the most frequent first; else the beginning of longer ones. They are looked up one
