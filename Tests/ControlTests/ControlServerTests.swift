@@ -173,6 +173,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         try await onThread {
             var limits = ControlServer.Limits()
             limits.clients = 3
+            limits.reserved = 0
             let server = try start(limits)
             defer { server.stop() }
             var clients = try (0..<3).map { _ in try RawClient(path) }

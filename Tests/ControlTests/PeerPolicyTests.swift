@@ -58,4 +58,18 @@ import Testing
     func changesAreToldFromLooking(request: any ControlRequest, isChange: Bool) {
         #expect(request.isChange == isChange)
     }
+
+    @Test(arguments: [
+        (PeerPolicy.Standing.member, 0, 0, true), (.member, 2, 5, true), (.member, 3, 3, false),
+        // The last four places are not the members', the last two not the daemon's user's.
+        (.member, 0, 5, true), (.member, 0, 6, false), (.owner, 6, 7, true), (.owner, 8, 8, false),
+        (.root, 9, 9, true), (.root, 10, 10, false), (.stranger, 0, 0, false),
+    ])
+    func placesAreKeptForThoseWhoMayDoMore(standing: PeerPolicy.Standing, ofUser: Int, inAll: Int, isAdmitted: Bool) {
+        var limits = ControlServer.Limits()
+        limits.clients = 10
+        limits.reserved = 4
+        limits.clientsPerUser = 3
+        #expect(ClientQuota.admits(standing, ofUser: ofUser, inAll: inAll, limits: limits) == isAdmitted)
+    }
 }

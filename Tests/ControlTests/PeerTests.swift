@@ -140,6 +140,65 @@ struct PeerTests {
         #expect(try replies[1].get() == Samples.tally)
     }
 
+    @Test func twoHundredConnectionsOfOneMemberLeavePlacesForOthers() async throws {
+        let server = try start()
+        defer { server.stop() }
+        let path = path
+        let (clients, refused) = try await onThread {
+            try Self.member.becomeInThisThread()
+            let clients = try (0..<200).map { _ in try RawClient(path) }
+            var refused = 0
+            for client in clients {
+                client.send(Self.status)
+                if try client.error()?.codeName == "daemon_busy" { refused += 1 }
+            }
+            return (clients, refused)
+        }
+        #expect(refused == 200 - ControlServer.Limits().clientsPerUser)
+        let other = try await onThread {
+            try Self.secondMember.becomeInThisThread()
+            var client = try ControlClient(path: path)
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).get()
+        }
+        #expect(other == Samples.full)
+        let root = try await onThread {
+            var client = try ControlClient(path: path)
+            return try client.ask(
+                SyncNowRequest(full: false, wait: false, acceptDeletions: false), timeout: .seconds(60)
+            ).get()
+        }
+        #expect(root == SyncResult(followed: nil))
+        withExtendedLifetime(clients) {}
+    }
+
+    @Test func manyMembersTogetherLeavePlacesForRoot() async throws {
+        var limits = ControlServer.Limits()
+        limits.clients = 8
+        limits.reserved = 2
+        limits.clientsPerUser = 4
+        let server = try start(limits)
+        defer { server.stop() }
+        let path = path
+        var clients: [RawClient] = []
+        for user in UInt32(61_010)..<61_014 {
+            clients += try await onThread {
+                try OtherUser(user, groups: [Self.group]).becomeInThisThread()
+                return try (0..<4).map { _ in
+                    let client = try RawClient(path)
+                    client.send(Self.status)
+                    _ = try client.line()
+                    return client
+                }
+            }
+        }
+        let root = try await onThread {
+            var client = try ControlClient(path: path)
+            return try client.ask(StatusRequest(), timeout: .seconds(60)).get()
+        }
+        #expect(root == Samples.full)
+        withExtendedLifetime(clients) {}
+    }
+
     @Test func aMemberWhoAsksWithoutEndIsAnsweredInOrder() async throws {
         let server = try start()
         defer { server.stop() }

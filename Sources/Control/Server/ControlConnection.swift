@@ -16,6 +16,8 @@ final class ControlConnection {
     let descriptor: Int32
     let peer: Peer
     let standing: PeerPolicy.Standing
+    /// A client that may not change anything has no use for a long line, and gets no memory for it.
+    var mayChange: Bool
     /// Runs while a request is being answered; further ones wait in the kernel's buffer until then.
     var task: Task<Void, Never>?
     /// Nothing more is read; closes when the output is written.
@@ -39,11 +41,13 @@ final class ControlConnection {
     private static let outputLimit = 1 << 20
 
     init(
-        descriptor: Int32, peer: Peer, standing: PeerPolicy.Standing, limits: ControlServer.Limits, deadline: Int64
+        descriptor: Int32, peer: Peer, standing: PeerPolicy.Standing, mayChange: Bool, limits: ControlServer.Limits,
+        deadline: Int64
     ) {
         self.descriptor = descriptor
         self.peer = peer
         self.standing = standing
+        self.mayChange = mayChange
         self.limits = limits
         self.deadline = deadline
     }
@@ -56,12 +60,15 @@ final class ControlConnection {
         task == nil && output.isEmpty && (isClosing || (inputEnded && start == input.count))
     }
 
-    /// A line that begins so may be longer than others.
+    /// Whether the line that stands first begins as a `write`.
+    var beginsAsWrite: Bool { input[start...].starts(with: Self.write) }
+
+    /// Such a line may be longer than others.
     private static let write = RequestLine.start(of: "write")
 
     /// What the line that stands first in `input` may have.
     private var requestLimit: Int {
-        input[start...].starts(with: Self.write) ? max(limits.writeSize, limits.requestSize) : limits.requestSize
+        mayChange && beginsAsWrite ? max(limits.writeSize, limits.requestSize) : limits.requestSize
     }
 
     /// Reads what is there. False when the connection is broken.

@@ -91,21 +91,25 @@ struct ControlLoop {
         // A peer that the kernel does not name has no rights.
         let peer = Peer(descriptor: descriptor) ?? Peer(user: PeerPolicy.unknownUser, groups: [])
         let standing = policy.standing(of: peer)
-        let served = connections.values.count { !$0.isClosing }
+        let served = connections.values.filter { !$0.isClosing }
+        let isAdmitted = ClientQuota.admits(
+            standing, ofUser: served.count { $0.peer.user == peer.user }, inAll: served.count, limits: start.limits)
         let connection = ControlConnection(
-            descriptor: descriptor, peer: peer, standing: standing, limits: start.limits, deadline: idleDeadline())
+            descriptor: descriptor, peer: peer, standing: standing, mayChange: mayChange(standing),
+            limits: start.limits, deadline: idleDeadline())
         lastNumber += 1
         connections[lastNumber] = connection
         if standing == .stranger {
             start.log(.debug, .control, "refused user \(peer.user), process \(peer.process)")
             refuse(lastNumber, Self.strangersError)
-        } else if served >= start.limits.clients {
-            refuse(lastNumber, UserFacingError(.daemonBusy, "The daemon serves \(served) clients already."))
+        } else if !isAdmitted {
+            refuse(lastNumber, UserFacingError(.daemonBusy, "The daemon serves \(served.count) clients already."))
         }
     }
 
     private mutating func serve(_ number: UInt64, events: Int32) {
         guard let connection = connections[number] else { return }
+        connection.mayChange = mayChange(connection.standing)
         if events & POLLIN != 0, connection.wantsToRead, !connection.receive() { return drop(number) }
         startRequest(number)
         if events & POLLOUT != 0, !connection.flush() { return drop(number) }
@@ -119,7 +123,7 @@ struct ControlLoop {
         while let connection = connections[number], connection.isReady {
             switch connection.nextInput() {
             case .nothing: return
-            case .tooLong: refuseLongLine(number)
+            case .tooLong: refuseLongLine(number, connection)
             case .line(let bytes): begin(bytes, number, connection)
             }
         }
@@ -166,7 +170,8 @@ struct ControlLoop {
             "Give the command as root or as the daemon's user, or let root set group_may_write = yes in the daemon's "
             + "configuration and reload it.")
 
-    private mutating func refuseLongLine(_ number: UInt64) {
+    private mutating func refuseLongLine(_ number: UInt64, _ connection: ControlConnection) {
+        if !connection.mayChange, connection.beginsAsWrite { return refuse(number, Self.changeError) }
         refuse(
             number,
             UserFacingError(

@@ -7,9 +7,14 @@ package final class ControlServer: Sendable {
     package struct Limits: Sendable {
         /// Some of them wait for deliveries, which may take all night.
         package var clients = 128
+        /// Of these, the places that are kept for root and the daemon's own user.
+        package var reserved = 16
+        /// For one member of the socket's group.
+        package var clientsPerUser = 64
         /// Bytes of a request line.
         package var requestSize = 64 << 10
-        /// Bytes of a request line that begins as a `write`: more than the longest note takes.
+        /// Bytes of a request line that begins as a `write`. More than the longest note takes, and bounded, so that 32
+        /// clients cannot fill the memory.
         package var writeSize = 2 << 20
         /// How long a client may be connected without a request under way. A line that is not whole by then counts as none.
         package var idleTime: Duration = .seconds(60)
