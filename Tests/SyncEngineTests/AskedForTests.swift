@@ -271,6 +271,15 @@ import Testing
         try fixture.expectSound()
     }
 
+    @Test func aFollowUpThatGoesAlongWithALaterEditSaysSo() async throws {
+        let (fixture, item) = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept(.url(url, title: "Mine"))
+        try await fixture.pull()
+        try await fixture.accept(.edit(item: item, ItemEdit(summary: "S")))
+        let waiting = try StoreReader(path: fixture.path).outboxEntry(2).entry
+        #expect(waiting.state == .queued && waiting.behind == 3 && waiting.awaitsDecision == nil)
+    }
+
     /// No person had given the item its title when its URL was captured again.
     @Test func aTitleThatProcessingHasSetSinceIsNoQuestion() async throws {
         let (fixture, _) = try await fixture()

@@ -224,8 +224,9 @@ extension OutboxEntry {
         id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
         last_attempt_at, superseded_by, reason, remark, error_code, error_message, idempotency_key, follows, awaits_item,
         CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
-        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
-            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL)
+        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT coalesce(max(iif(other.id < outbox.id, other.id,
+            NULL)), min(other.id)) FROM outbox AS other
+            WHERE other.item_id = outbox.item_id AND other.id != outbox.id AND other.ended_at IS NULL)
             WHEN state = 'queued' THEN (SELECT min(twin.id) \(unknownTwin)) END AS behind,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
