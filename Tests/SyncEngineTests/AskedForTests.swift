@@ -317,6 +317,143 @@ import Testing
         try fixture.expectSound()
     }
 
+    // MARK: A capture of a known URL asks by what follows it
+
+    private func drop(_ entries: [Int64], _ fixture: PullFixture) async throws {
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop(entries, withDependents: false, dryRun: false, now: now)
+        }
+    }
+
+    private func retry(_ entries: [Int64], _ fixture: PullFixture) async throws {
+        fixture.time.advance(by: .seconds(60))
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            _ = try await store.retry(entries, parked: false, dryRun: false, now: now)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func whatACaptureAskedForIsStillAskedForWhereTheNextOneIsGivenUp(isNew: Bool) async throws {
+        let (fixture, _) = try await fixture { $0.quirks.patchFails = true }
+        let url = isNew ? "https://example.org/new" : url
+        try await fixture.accept(.url(url, title: "A"))
+        try await fixture.pull()
+        try await fixture.accept(.url(url, title: "B"))
+        try await fixture.pull()
+        let waiting = try fixture.entries().filter { $0.payload == .edit(ItemEdit(title: "B")) }
+        try await drop(waiting.map(\.id), fixture)
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await settleAndPull(fixture)
+        try await fixture.carryAll()
+        #expect(fixture.server.items().first { $0.url == url }?.title == "A")
+        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+        try fixture.expectSound()
+    }
+
+    @Test func anEditIsStillAskedForWhereALaterCaptureIsGivenUp() async throws {
+        let (fixture, item) = try await fixture { $0.quirks.patchFails = true }
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "A")))
+        try await fixture.pull()
+        try await fixture.accept(.url(url, title: "B"))
+        try await fixture.pull()
+        try await drop([3], fixture)
+        fixture.server.setQuirks { $0.patchFails = false }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "A")
+        #expect(try fixture.states() == [.delivered, .delivered, .dropped])
+        try fixture.expectSound()
+    }
+
+    /// What two captures asked for goes in one request, and the server refuses it for the second.
+    @Test func whatIsRefusedOfALaterCaptureTakesNothingAlong() async throws {
+        let (fixture, item) = try await fixture()
+        let bad = RequestMatcher { $0.method == "PATCH" && $0.body.contains("Bad") }
+        fixture.server.script(.answer(status: 422, body: #"{"detail":"no"}"#), on: bad, times: .max)
+        let looks = RequestMatcher { $0.method == "GET" && $0.path.hasSuffix(item) }
+        let away = fixture.server.script(.answer(status: 500, body: "{}"), on: looks, times: .max)
+        try await fixture.accept(.url(url, title: "Good"))
+        try await fixture.pull()
+        try await fixture.accept(.url(url, title: "Bad"))
+        try await fixture.pull()
+        away.remove()
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Good")
+        #expect(try fixture.entries().filter { $0.state == .parked }.map(\.payload) == [.edit(ItemEdit(title: "Bad"))])
+        try fixture.expectSound()
+    }
+
+    @Test func aQuestionAboutARemarkStaysWhereALaterOneIsAsked() async throws {
+        let (fixture, item) = try await fixture()
+        fixture.server.edit(item) { $0.summary = "Theirs" }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.url(url, note: "First"))
+        try await fixture.carryAll()
+        try await fixture.accept(.url(url, tags: ["z"], note: "Second"))
+        try await fixture.carryAll()
+        let parked = try fixture.entries().filter { $0.state == .parked }
+        #expect(
+            parked.compactMap { if case .edit(let edit) = $0.payload { edit.summary } else { nil } } == [
+                "First", "Second",
+            ])
+        // What the person chooses is sent, and answers both.
+        try await retry([parked[0].id], fixture)
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.summary == "First")
+        try fixture.expectSound()
+    }
+
+    // MARK: What a person has decided
+
+    /// The server has the other fields of it, and they are its own since.
+    @Test func whatWasDeliveredOfAnEditIsNotSentAgainWithItsAnswer() async throws {
+        let (fixture, item) = try await fixture()
+        let tags = TagChange(added: ["q"])
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine", summary: "S", tagChange: tags)))
+        fixture.server.edit(item) { $0.title = "Theirs" }
+        try await fixture.carryAll()
+        try #require(try fixture.states() == [.parked])
+        fixture.server.edit(item) { ($0.summary, $0.tags) = ("Theirs", ["there"]) }
+        try await retry([1], fixture)
+        try await fixture.carryAll()
+        let there = try #require(fixture.server.item(item))
+        #expect(there.title == "Mine" && there.summary == "Theirs" && there.tags == ["there"])
+        #expect(try fixture.states() == [.delivered])
+        try fixture.expectSound()
+    }
+
+    /// A person has decided about one value. Another one is another question, also where the attempt in between was applied.
+    @Test(arguments: [false, true])
+    func aDecisionIsAboutTheValueThatWasShown(isLost: Bool) async throws {
+        let (fixture, item) = try await fixture()
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine")))
+        fixture.server.edit(item) { $0.title = "Theirs" }
+        try await fixture.carryAll()
+        if isLost {
+            let edits = RequestMatcher { $0.method == "PATCH" }
+            fixture.server.script(.closeAfterApplying, on: edits)
+            let looks = RequestMatcher { $0.method == "GET" && $0.path.hasSuffix(item) }
+            let away = fixture.server.script(.answer(status: 500, body: "{}"), on: looks, times: .max, skip: 1)
+            try await retry([1], fixture)
+            try await fixture.pull()
+            try #require(fixture.server.item(item)?.title == "Mine")
+            away.remove()
+            fixture.server.edit(item) { $0.title = "Theirs again" }
+        } else {
+            fixture.server.edit(item) { $0.title = "Theirs again" }
+            try await retry([1], fixture)
+        }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Theirs again")
+        let parked = try fixture.entries().filter { $0.state == .parked }
+        #expect(parked.map(\.theirs) == [ItemEdit(title: "Theirs again")])
+        try await retry([1], fixture)
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.title == "Mine")
+        try fixture.expectSound()
+    }
+
     /// The server still works on the item when its URL is captured again.
     @Test func whatIsToFollowIsShownAsWaitingAtOnce() async throws {
         let (fixture, _) = try await fixture()

@@ -132,7 +132,8 @@ extension OutboxWriter {
         try refreshLocalEdit(item)
         if !isDue { try advance(item) }
         return AcceptedWrite(
-            entry: entry, state: .queued, kind: .edit, itemID: item, behind: open.map(\.id).max())
+            entry: entry, state: .queued, kind: .edit, itemID: item,
+            behind: open.filter { $0.kind != .edit || $0.state.isWaiting }.map(\.id).max())
     }
 
     /// The fields as people see them: the server's, with what waits here.

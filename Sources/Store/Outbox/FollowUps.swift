@@ -128,14 +128,21 @@ extension OutboxWriter {
         guard let theirs = isRowOld ? seen : try serverFields(item)?.overlaid(by: seen ?? ItemEdit()) else {
             return nil
         }
-        let desired = Desired(words)
+        // Each by itself: what a later one asks for and the server does not have takes nothing from an earlier one.
+        var lacking: [Int64: ItemEdit] = [:]
+        for word in unverified.reversed() where !isRowOld || word == known?.id {
+            let desired = Desired(words.filter { $0.isDelivered || lacking[$0.number]?.isEmpty ?? ($0.number == word) })
+            lacking[word] = desired.lacking(of: word, in: theirs)
+        }
         let creations = words.filter { if case .create = $0.ask { true } else { false } }.map(\.number)
         var remarks: [String] = []
-        for word in unverified where !isRowOld || word == known?.id {
-            var edit = desired.lacking(of: word, in: theirs)
+        for word in unverified {
+            guard var edit = lacking[word] else { continue }
             // What is there as it was asked for may yet be replaced by the processing.
             if isRowOld, edit.isEmpty { continue }
-            if isRowOld || mayChange && word == known?.id { edit = desired.lacking(of: word, in: ItemEdit()) }
+            if isRowOld || mayChange && word == known?.id {
+                edit = Desired(words.filter { $0.isDelivered || $0.number == word }).lacking(of: word, in: ItemEdit())
+            }
             try change(word) { $0.isUnverified = false }
             guard !edit.isEmpty else { continue }
             // What the processing makes of title and tags is not known yet. Else a title that is changed elsewhere meanwhile is a
@@ -181,11 +188,8 @@ extension OutboxWriter {
             let later = try words(of: item, after: entry.follows ?? entry.id)
                 .map { Intent(number: $0.number, ask: $0.ask, isDelivered: true) }
             var asked = entry.intent
-            if var edit = entry.edit, let theirs = try conflict(of: entry.id, isParked: true) {
-                // The server has its other fields.
-                edit = edit.without(edit.without(theirs))
-                if theirs.tags == nil { edit.tagChange = TagChange() }
-                asked.ask = .edit(edit)
+            if let edit = entry.edit, let theirs = try conflict(of: entry.id)?.theirs {
+                asked.ask = .edit(edit.only(theirs))
             }
             guard let last = later.last, !Desired([asked] + later).wants(entry.id) else { continue }
             try move(entry.id, from: .parked, to: .superseded, supersededBy: last.number)
@@ -194,7 +198,7 @@ extension OutboxWriter {
 
     /// What the server was sent of an item. What it may lack is open still.
     private func words(of item: String, after place: Int64 = 0) throws -> [Intent] {
-        try connection.cached(
+        let words = try connection.cached(
             """
             SELECT id, kind, payload, is_unverified, base IS NOT NULL FROM outbox
             WHERE item_id = ?1 AND state = 'delivered' AND is_withdrawn = 0 AND coalesce(follows, id) > ?2
@@ -211,6 +215,17 @@ extension OutboxWriter {
             }
             let id = row.int64(0)
             return Intent(number: id, ask: ask, isDelivered: row.int(3) == 0)
+        }
+        guard !words.isEmpty else { return [] }
+        var following: [Int64: [ItemEdit]] = [:]
+        try connection.cached("SELECT follows, payload FROM outbox WHERE item_id = ? AND follows IS NOT NULL")
+            .bind(item).rows { row in
+                if let edit = ItemEdit(json: row.text(1)) { following[row.int64(0), default: []].append(edit) }
+            }
+        return words.map { word in
+            var word = word
+            for edit in following[word.number] ?? [] { word.ask = word.ask.without(edit) }
+            return word
         }
     }
 

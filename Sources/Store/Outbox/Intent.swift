@@ -7,6 +7,24 @@ struct Intent: Sendable, Equatable {
         case create(NewItem)
         case edit(ItemEdit)
         case delete
+
+        /// Of a delivered write: without what follows it as an edit of its own. How far that is, and whether it still counts, is that
+        /// edit's to say.
+        func without(_ following: ItemEdit) -> Ask {
+            let tags = Tags.set(following.tagChange.added)
+            switch self {
+            case .create(var item):
+                if following.title != nil { item.title = nil }
+                if following.summary != nil { item.note = nil }
+                item.tags.removeAll { tags.contains(ByteText($0)) }
+                return .create(item)
+            case .edit(let edit):
+                var rest = edit.without(ItemEdit(title: following.title, summary: following.summary))
+                rest.tagChange.added.removeAll { tags.contains(ByteText($0)) }
+                return .edit(rest)
+            case .delete: return self
+            }
+        }
     }
 
     /// The number that people see: `#12`.

@@ -226,11 +226,12 @@ extension OutboxEntry {
         CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT coalesce(max(iif(other.id < outbox.id, other.id,
             NULL)), min(other.id)) FROM outbox AS other
-            WHERE other.item_id = outbox.item_id AND other.id != outbox.id AND other.ended_at IS NULL)
+            WHERE other.item_id = outbox.item_id AND other.id != outbox.id AND other.ended_at IS NULL
+                AND NOT (other.state = 'parked' AND other.kind = 'edit'))
             WHEN state = 'queued' THEN (SELECT min(twin.id) \(unknownTwin)) END AS behind,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
-                AND earlier.state = 'parked') END AS awaits_decision
+                AND earlier.state = 'parked' AND earlier.kind != 'edit') END AS awaits_decision
         """
 
     /// `nil` for a row that this program did not write.

@@ -6,7 +6,7 @@ package struct OutboxTask: Sendable, Equatable {
     package enum ManualDecision: String, Sendable {
         /// One more attempt: the first failure that the server answers with parks it again.
         case retry
-        /// The same, and it replaces what the server has there.
+        /// The same, and it replaces what the server had there when the person decided.
         case overwrite
     }
 
@@ -93,11 +93,17 @@ extension OutboxTask {
         var state: OutboxEntry.State
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
-        /// What the server has in its fields that are in conflict. The others are sent.
+        /// What the server has in its fields that are in conflict. The others are sent. Of one that is retried by hand: these fields,
+        /// because the server has the others.
         var held: ItemEdit?
+        var manual: ManualDecision?
+        /// What follows it by itself.
+        var following: [ItemEdit] = []
 
         var intent: Intent {
-            let ask = if let held, let edit { Intent.Ask.edit(edit.without(held)) } else { payload.ask }
+            var ask = payload.ask
+            if let held, let edit { ask = .edit(manual == nil ? edit.without(held) : edit.only(held)) }
+            for edit in following { ask = ask.without(edit) }
             return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
         }
 
@@ -154,9 +160,9 @@ extension OutboxTask {
     private func rows(_ connection: Connection) throws -> [Row] {
         // Of a creation, nothing was sent before it.
         let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
-        return try connection.cached(
+        var rows = try connection.cached(
             """
-            SELECT id, kind, state, payload, base, coalesce(follows, id), iif(ended_at IS NULL AND state != 'parked', theirs, NULL)
+            SELECT id, kind, state, payload, base, coalesce(follows, id), iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand
             FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0
             ORDER BY coalesce(follows, id), id
             """
@@ -168,8 +174,13 @@ extension OutboxTask {
             return Row(
                 id: row.int64(0), place: row.int64(5), state: state, payload: payload,
                 base: ItemEdit(json: row.text(4)),
-                held: ItemEdit(json: row.text(6)))
+                held: ItemEdit(json: row.text(6)), manual: row.text(7).flatMap(ManualDecision.init))
         }
+        let following = Dictionary(grouping: rows.filter { $0.place != $0.id }, by: \.place)
+        for index in rows.indices where rows[index].place == rows[index].id {
+            rows[index].following = following[rows[index].id]?.compactMap(\.edit) ?? []
+        }
+        return rows
     }
 
     /// What is under way together, or would be sent together now.
@@ -204,6 +215,9 @@ extension OutboxTask {
         note(\.summary, none: "") { $0.summary != nil }
         note(\.tags, none: []) { $0.tags != nil || !$0.tagChange.isEmpty }
         entry.base = group.allSatisfy { $0.base == nil } ? nil : base
+        // A person has decided about these values, and about no others.
+        let decided = group.filter { $0.manual == .overwrite }.compactMap(\.held)
+        defer { known += decided }
         guard rows.count > 1 || entry.attempts > 0 else { return }
         known = rows.compactMap { row in
             row.state == .delivered ? row.edit : row.edit == nil ? nil : row.base
@@ -226,6 +240,13 @@ extension ItemEdit {
         if held.summary != nil { rest.summary = nil }
         if held.tags != nil { rest.tags = nil }
         return rest
+    }
+
+    /// Those fields of it that are in conflict. A change of tags never is.
+    func only(_ held: ItemEdit) -> ItemEdit {
+        var part = without(without(held))
+        if held.tags == nil { part.tagChange = TagChange() }
+        return part
     }
 
     /// Whether the creation of its item can carry it. A new item takes no summary. The tags of a capture are added where the server

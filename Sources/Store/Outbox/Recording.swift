@@ -81,7 +81,10 @@ extension OutboxWriter {
             if outcome.isFailure { standing.failures += 1 }
             standing.isMaybeApplied = isDoubted || standing.isMaybeApplied && !kind.isCreation
             if !isDoubted { standing.evidence = nil }
-            (standing.theirs, standing.remark) = (outcome.theirs?.fields.json, outcome.remark)
+            // What a person has decided about stays while the attempt is not over.
+            if outcome.theirs != nil { standing.manual = nil }
+            if outcome.theirs != nil || standing.manual == nil { standing.theirs = outcome.theirs?.fields.json }
+            standing.remark = outcome.remark
             standing.setError(error?.code.rawValue, error?.message)
             standing.undecidedSince = outcome.undecidedSince?.server.written
             standing.undecidedHere = outcome.undecidedSince?.here
@@ -95,20 +98,28 @@ extension OutboxWriter {
         else { return record.outcome }
         switch reason {
         case .conflict(let theirs):
-            let held = try conflict(of: id, isParked: false) ?? ItemEdit()
-            let all = held.overlaid(by: own.sameFields(of: theirs))
+            let former = try conflict(of: id)
+            let isRetried = former?.manual != nil
+            // The server has the others.
+            let left = isRetried ? former.map { own.only($0.theirs) } ?? own : own
+            let held = isRetried ? ItemEdit() : former?.theirs ?? ItemEdit()
+            let all = held.overlaid(by: left.sameFields(of: theirs))
             if all.isEmpty { return .queued(.apart()) }
-            return own.without(all).isEmpty ? .parked(.conflict(theirs: all)) : .queued(.apart(held: all))
+            if left.without(all).isEmpty { return .parked(.conflict(theirs: all)) }
+            var others = own.without(left)
+            others.tagChange = TagChange()
+            return .queued(.apart(held: all.overlaid(by: others)))
         case .tooManyTags where !record.others.isEmpty && own.tags == nil && own.tagChange.isEmpty:
             return .queued(.apart())
         default: return record.outcome
         }
     }
 
-    /// What the server has in those fields of an entry that are in conflict.
-    func conflict(of id: Int64, isParked: Bool) throws -> ItemEdit? {
-        try connection.cached("SELECT theirs FROM outbox WHERE id = ? AND (state = 'parked') = ?").bind(Int(id))
-            .bind(isParked ? 1 : 0).first { ItemEdit(json: $0.text(0)) } ?? nil
+    /// What the server has, or had, in those fields of an entry that are in conflict, and what a person has decided.
+    func conflict(of id: Int64) throws -> (theirs: ItemEdit, manual: OutboxTask.ManualDecision?)? {
+        try connection.cached("SELECT theirs, by_hand FROM outbox WHERE id = ?").bind(Int(id)).first { row in
+            ItemEdit(json: row.text(0)).map { ($0, row.text(1).flatMap(OutboxTask.ManualDecision.init)) }
+        } ?? nil
     }
 
     /// The attempt that was begun with `sending`, or a new one for a lookup.
@@ -141,7 +152,7 @@ extension OutboxWriter {
         let last = covered.last { !task.overridden.contains($0) } ?? task.overridingEntry
         var ended: [Int64] = []
         for id in covered {
-            if entry.kind == .edit, try conflict(of: id, isParked: false) != nil {
+            if entry.kind == .edit, let conflict = try conflict(of: id), conflict.manual == nil {
                 try park(id, record)
             } else if task.overridden.contains(id), !entry.kind.isCreation || id != entry.id {
                 try move(id, from: record.from, to: .superseded, supersededBy: last)

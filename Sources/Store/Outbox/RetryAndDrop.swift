@@ -194,7 +194,7 @@ extension OutboxWriter {
         _ id: Int64, to state: OutboxEntry.State, manual: OutboxTask.ManualDecision?, isCreation: Bool
     ) throws {
         try change(id, from: .parked) { [now] standing in
-            (standing.state, standing.manual, standing.failures, standing.theirs) = (state, manual, 0, nil)
+            (standing.state, standing.manual, standing.failures) = (state, manual, 0)
             standing.setError(nil, nil)
             standing.dueAt = state == .unknown ? now : nil
             // What is looked for was sent, and so was an edit that has no answer.

@@ -100,9 +100,9 @@ extension OutboxWriter {
     private func hasNothingSent(_ capture: Int64) throws -> Bool {
         try connection.cached(
             """
-            SELECT 1 FROM outbox AS made WHERE id = ? AND is_withdrawn = 1 AND NOT EXISTS (SELECT 1 FROM outbox AS edit
-                WHERE edit.item_id = made.item_id AND edit.follows = made.id
-                    AND (edit.maybe_applied = 1 OR edit.state IN ('sending', 'unknown', 'delivered')))
+            SELECT 1 FROM outbox AS made LEFT JOIN outbox AS edit ON edit.item_id = made.item_id AND edit.follows = made.id
+            WHERE made.id = ? GROUP BY made.id HAVING (made.is_withdrawn = 1 OR count(edit.id) > 0)
+                AND total(edit.maybe_applied = 1 OR edit.state IN ('sending', 'unknown', 'delivered')) = 0
             """
         ).bind(Int(capture)).hasRow()
     }

@@ -83,7 +83,7 @@ struct OutboxLookup: Sendable {
                     consequence: "The edit waits."), verdict: .retry(after: nil),
                 origin: .server(endpoint: Store.textEndpoint))
         }
-        var base = task.manual == .overwrite ? nil : entry.base
+        var base = entry.base
         let theirs = ItemEdit(item, expecting: [edit.summary, base?.summary])
         base = base?.overlaid(by: task.unseen.sameFields(of: theirs))
         if !edit.tagChange.isEmpty { base?.tags = theirs.tags }
