@@ -134,7 +134,7 @@ package enum TextLayout {
         var lines: [String] = []
         let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
         let bound = pieces.enumerated().map { place, piece in
-            // What is not closed is no command.
+            // An unclosed backtick is plain text.
             place % 2 == 1 && place < pieces.count - 1 ? String(piece.map { $0 == " " ? noBreak : $0 }) : String(piece)
         }
         wrapProse(bound.joined(separator: "`"), width: limit) { line in

@@ -214,7 +214,7 @@ struct ConnectivityRules: Sendable, Equatable {
         return set(next.state, next.reason, at: now)
     }
 
-    /// Many daemons ask a server that is away: the longer it is, the more rarely. A change of the route, a write by hand and a
+    /// Many daemons ask a server that is away: the longer it is, the more rarely. A change of the route, a manual write and a
     /// person's command are followed by a probe at once.
     private static func betweenProbes(failures: Int, silence: Duration, draw: Double) -> Duration {
         var backoff = Backoff.probes

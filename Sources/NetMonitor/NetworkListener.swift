@@ -63,7 +63,7 @@ package final class NetworkListener: Sendable {
     /// Whether a change is waited for: where the kernel is polled, it is then asked every 10 s instead of every 60 s.
     package func setUrgent(_ isUrgent: Bool) {
         guard case .polling = how else { return }
-        shared.wish { $0.isUrgent = isUrgent }
+        shared.request { $0.isUrgent = isUrgent }
     }
 
     /// Of its thread.
@@ -71,7 +71,7 @@ package final class NetworkListener: Sendable {
 
     /// Ends the thread and the events. May be called twice.
     package func stop() {
-        shared.wish { $0.isStopping = true }
+        shared.request { $0.isStopping = true }
         thread.join()
         shared.finish()
     }
@@ -79,16 +79,16 @@ package final class NetworkListener: Sendable {
 
 /// What the listener and its thread share.
 final class NetworkSharedState: Sendable {
-    struct Wishes {
+    struct Requests {
         var isStopping = false
         var isUrgent = false
     }
 
     private let current = Mutex(NetworkSnapshot())
-    private let wishList = Mutex(Wishes())
+    private let requestState = Mutex(Requests())
     private let continuation: AsyncStream<NetworkEvent>.Continuation
     let heartbeat = Heartbeat("the network listener")
-    /// Signalled where there is a new wish.
+    /// Signalled where there is a new request.
     let wake: EventDescriptor
 
     /// - Throws: `limit_reached`.
@@ -102,10 +102,10 @@ final class NetworkSharedState: Sendable {
     }
 
     var snapshot: NetworkSnapshot { current.withLock { $0 } }
-    var wishes: Wishes { wishList.withLock { $0 } }
+    var requests: Requests { requestState.withLock { $0 } }
 
-    func wish(_ change: (inout Wishes) -> Void) {
-        wishList.withLock { change(&$0) }
+    func request(_ change: (inout Requests) -> Void) {
+        requestState.withLock { change(&$0) }
         heartbeat.call()
         wake.signal()
     }
@@ -122,7 +122,7 @@ final class NetworkSharedState: Sendable {
     func finish() { continuation.finish() }
 }
 
-/// The listener's thread: waits for hints, for the clock to be set and for wishes, and dumps when the schedule says so.
+/// The listener's thread: waits for hints, for the clock to be set and for requests, and dumps when the schedule says so.
 final class ListenerLoop {
     private let kernel: NetworkKernel
     private let hints: NetlinkSocket?
@@ -153,14 +153,14 @@ final class ListenerLoop {
         while true {
             HangPoint.listener.block()
             let ready = wait()
-            let wishes = shared.wishes
-            if wishes.isStopping { return shared.heartbeat.end() }
+            let requests = shared.requests
+            if requests.isStopping { return shared.heartbeat.end() }
             if ready.clock {
                 alarm.reset()
                 tellClock()
             }
             if ready.hints { schedule.hint() }
-            if let next = nextDump(wishes), next <= Self.now() { dump() }
+            if let next = nextDump(requests), next <= Self.now() { dump() }
         }
     }
 
@@ -172,7 +172,7 @@ final class ListenerLoop {
         var descriptors = [shared.wake.descriptor, alarm.descriptor, listening].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        let timeout = nextDump(shared.wishes).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
+        let timeout = nextDump(shared.requests).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
         shared.heartbeat.rest(atMost: nil)
         let count = poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1)
         shared.heartbeat.wake()
@@ -181,9 +181,9 @@ final class ListenerLoop {
         return (descriptors[1].revents != 0, descriptors[2].revents != 0)
     }
 
-    private func nextDump(_ wishes: NetworkSharedState.Wishes) -> Duration? {
+    private func nextDump(_ requests: NetworkSharedState.Requests) -> Duration? {
         guard hints == nil else { return schedule.next }
-        return lastDump + (wishes.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
+        return lastDump + (requests.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
     }
 
     /// As poll(2) counts its timeout.

@@ -69,7 +69,7 @@ package actor Store {
     let largestSize: Int
     private nonisolated let serverClock = Mutex<@Sendable () -> ServerTime?>({ nil })
 
-    /// What the server's clock says now. `nil` while no answer has told it.
+    /// What the server's clock says now. `nil` before the first response.
     package nonisolated var serverNow: ServerTime? { serverClock.withLock { $0 }() }
 
     package nonisolated func follow(_ clock: @escaping @Sendable () -> ServerTime?) {

@@ -78,7 +78,7 @@ package final class StoreReader {
         try header.check(path: path)
         if let foreign {
             throw UserFacingError(
-                .otherApplication, "\(path) was not made by prsnld: what should be its table \(foreign) is none.")
+                .otherApplication, "\(path) is not a prsnld database: \(foreign) is not a table.")
         }
         former = try readTogether { try FormerSchema(of: connection) }
     }

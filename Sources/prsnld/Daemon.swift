@@ -21,7 +21,7 @@ struct Daemon {
         case engineEnded
     }
 
-    /// Returns when it was told to stop.
+    /// Returns after a signal to stop.
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
         let startedAt = TimeSource.system.now()
         let loaded = try setup.load()
@@ -35,7 +35,7 @@ struct Daemon {
         do throws(UserFacingError) {
             parts = try await RunningParts.start(loaded, setup, log: log)
         } catch {
-            // Told to end before it had begun.
+            // SIGTERM arrived during start-up.
             guard error.code == .cancelled else { throw error }
             log(.notice, .daemon, "\(error.message)")
             return .fine
@@ -116,7 +116,7 @@ struct Daemon {
                 return .fine
             case .engineEnded:
                 // It promises to return only when it is told to.
-                log(.error, .daemon, "the sync engine ended by itself; please report this with the log")
+                log(.error, .daemon, "the sync engine ended unexpectedly; please report this with the log")
                 return .error
             }
         }

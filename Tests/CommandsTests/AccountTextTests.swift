@@ -19,11 +19,11 @@ import Testing
         #expect(Samples.firstLogin.sameAccount == nil)
     }
 
-    @Test func aLoginAsSomebodyElseSaysHowToGoOn() throws {
+    @Test func aLoginAsAnotherAccountSaysHowToGoOn() throws {
         let report = Samples.otherLogin
         #expect(report.exitCode == .needsAttention)
         #expect(report.nextCommand == "prsnlctl account --accept-new")
-        try expectScreen("aLoginAsSomebodyElseSaysHowToGoOn", report.text(style))
+        try expectScreen("aLoginAsAnotherAccountSaysHowToGoOn", report.text(style))
         let elsewhere = LoginReport(
             source: .file, server: "https://new.example.org", account: Samples.ada, Samples.complete)
         #expect(elsewhere.sameAccount == false)
@@ -50,8 +50,8 @@ import Testing
 
     @Test func aLogoutSaysWhatStays() throws {
         try expectScreen("aLogoutSaysWhatStays", Samples.logout.text(style))
-        let nobody = LogoutReport(source: .file, wasLoggedIn: false)
-        #expect(nobody.text(style) == "not logged in\n")
+        let without = LogoutReport(source: .file, wasLoggedIn: false)
+        #expect(without.text(style) == "not logged in\n")
     }
 
     @Test func whoamiSaysWhetherTheServerAndTheCopyAgree() throws {
@@ -65,12 +65,12 @@ import Testing
         #expect(same.text(style).contains("Copy         of the same account\n"))
     }
 
-    @Test func whoamiOfAStoppedDaemonSaysThatNobodyAsked() throws {
+    @Test func whoamiOfAStoppedDaemonSaysThatItWasNotAsked() throws {
         var report = WhoamiReport(
             source: .file, server: nil, account: nil, copyAccount: nil, credentials: CredentialsReport(kind: .none),
             asked: false, now: Samples.now)
         report.error = UserFacingError(.daemonNotRunning, "No daemon.")
-        try expectScreen("whoamiOfAStoppedDaemonSaysThatNobodyAsked", report.text(style))
+        try expectScreen("whoamiOfAStoppedDaemonSaysThatItWasNotAsked", report.text(style))
         #expect(report.exitCode == .daemonNotRunning)
         report.error = UserFacingError(.controlRefused, "No.")
         #expect(report.exitCode == .error)
@@ -172,8 +172,8 @@ import Testing
     @Test(arguments: [
         ([:], "server is missing"), (["server": "s"], "access_token is missing"),
         (["server": "s", "access_token": "a"], "refresh_token is missing"),
-        (["server": "s", "access_token": "a b", "refresh_token": "r"], "is no token"),
-        (["server": "s", "access_token": "a", "refresh_token": "r\n"], "is no token"),
+        (["server": "s", "access_token": "a b", "refresh_token": "r"], "is not a token"),
+        (["server": "s", "access_token": "a", "refresh_token": "r\n"], "is not a token"),
         (["server": "s", "access_token": String(repeating: "a", count: 9_000), "refresh_token": "r"], "longer than"),
         (["server": String(repeating: "s", count: 9_000), "access_token": "a", "refresh_token": "r"], "longer than"),
     ])

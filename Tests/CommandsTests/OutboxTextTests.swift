@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (Sending.inTurn, "queued #12 (will be sent in turn)\n"),
+        (Sending.inTurn, "queued #12 (will be sent after earlier writes)\n"),
         (.whenReachable, "queued #12 (will be sent when the server is reachable)\n"),
         (.whenAuthorized, "queued #12 (will be sent when the server accepts the credentials: see `prsnlctl whoami`)\n"),
         (.whenDaemonRuns, "queued #12 (will be sent when the daemon runs)\n"),
@@ -185,7 +185,7 @@ import Testing
         ] {
             let text = RetryReport(outcome, dryRun: false, source: .daemon, sending: sending).text(style())
                 .split(separator: "\n").joined(separator: " ")
-            #expect(text.hasPrefix("Nothing to change: what is due \(next)"), "\(text)")
+            #expect(text.hasPrefix("Nothing to change: the due writes \(next)"), "\(text)")
         }
     }
 

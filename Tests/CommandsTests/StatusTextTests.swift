@@ -38,11 +38,11 @@ import Testing
             } == "There has been no network for 0 s (since 2026-11-21 04:06:14). 1 write waits for the network.")
         #expect(
             sentence { _, facts in facts.connectivity = Connectivity(state: .unauthorized, since: Samples.now) }
-                == "The server refuses the login since 2026-11-21 04:06:14. Nothing waits to be sent.")
+                == "The server has refused the login since 2026-11-21 04:06:14. Nothing waits to be sent.")
         for (code, said) in [
             (ErrorCode.needsLogin, "The daemon has no login that the server takes since"),
             (.accountChanged, "The login and this copy are of different accounts since"),
-            (.loginExpired, "The login has expired since"), (.unauthorized, "The server refuses the login since"),
+            (.loginExpired, "The login has expired since"), (.unauthorized, "The server has refused the login since"),
         ] {
             let text = sentence { _, facts in
                 facts.connectivity = Connectivity(

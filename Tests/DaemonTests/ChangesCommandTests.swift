@@ -72,7 +72,7 @@ import Testing
         #expect(status.exit == .status(0), "\(status)")
     }
 
-    /// At least once and in order, whoever is killed, and what is repeated has the same number.
+    /// At least once and in order, whichever process is killed, and what is repeated has the same number.
     @Test func killsOfAllThreeLoseNothing() async throws {
         var random = SeededRandom()
         let (fixture, first) = try await running()
@@ -121,7 +121,7 @@ import Testing
         reader.signal(SIGINT)
     }
 
-    /// One bad title stops nobody's hook.
+    /// One bad title stops no hook.
     @Test func aRowThatIsRefusedAgainAndAgainIsSetAside() async throws {
         let (fixture, daemon) = try await running()
         for text in ["good one", "bad one", "good two"] { try await note(text, fixture) }
@@ -266,7 +266,7 @@ import Testing
         #expect(seen == expected)
         for words in ["(", ")"] {
             let refused = try await fixture.control("changes", "--match", words)
-            #expect(refused.exit == .status(2) && refused.stderr.contains("nothing to look for"), "\(refused)")
+            #expect(refused.exit == .status(2) && refused.stderr.contains("nothing to search for"), "\(refused)")
         }
         let early = try await fixture.control("changes", "--since", "2999-01-01")
         #expect(early.exit == .status(4) && early.stdout.isEmpty, "\(early)")

@@ -148,7 +148,7 @@ import Testing
         let late = try await scene.report("--query", "sourdough")
         #expect(late.kept == 0 && late.removed == 1 && late.items == 5, "\(late)")
         let vague = try await scene.export("--query", "((")
-        #expect(vague.exit == .status(2) && vague.stderr.contains("nothing to look for"), "\(vague)")
+        #expect(vague.exit == .status(2) && vague.stderr.contains("nothing to search for"), "\(vague)")
     }
 
     @Test func aFileWithoutItsIDIsThePersons() async throws {
@@ -164,7 +164,7 @@ import Testing
         #expect(try scene.text(name) == "all mine\n")
     }
 
-    /// A text was fetched anew, and is the same.
+    /// A text was fetched again, and is the same.
     @Test func aChangeThatNoFileShowsLeavesWhatAPersonChanged() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()
@@ -179,7 +179,7 @@ import Testing
         #expect(try await scene.report().unchanged == 6)
     }
 
-    @Test func aFrontMatterThatAnotherProgramWritesAnewIsUnderstood() async throws {
+    @Test func aFrontMatterThatAnotherProgramRewritesIsUnderstood() async throws {
         let scene = try await ExportScene()
         _ = try await scene.export()
         let program = """

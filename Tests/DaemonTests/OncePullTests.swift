@@ -88,7 +88,7 @@ import Testing
         #expect(symlink(fixture.database, link) == 0)
         let second = try await fixture.run(["--once"], environment: ["PRSNL_DATABASE": link])
         #expect(second.exit == .status(1))
-        #expect(second.stderr.contains("database_locked") || second.stderr.contains("already works on"))
+        #expect(second.stderr.contains("database_locked") || second.stderr.contains("already uses"))
         // prsnlctl finds the daemon by the file, whatever its name.
         let noted = try await fixture.control("note", "by another name", environment: ["PRSNL_DATABASE": link])
         #expect(noted.exit == .status(0), "\(noted.stderr)")

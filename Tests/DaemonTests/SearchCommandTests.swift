@@ -124,7 +124,7 @@ import Testing
         }
         for (words, part) in [("", "an empty query"), ("  ", "an empty query"), ("()", "()"), ("*", "*")] {
             let nothing = try await fixture.control("search", words)
-            #expect(nothing.stderr.contains("There is nothing to look for in \(part).\n"), "\(nothing)")
+            #expect(nothing.stderr.contains("There is nothing to search for in \(part).\n"), "\(nothing)")
         }
         #expect(try await fixture.control("list", "--deleted").stderr.contains("Nothing was deleted"))
         #expect(try await fixture.control("search").exit == .status(2))

@@ -131,7 +131,7 @@ import Testing
             .replacing(/\d+(\.\d+)? ms\b/, with: "2 ms")
             .replacing(/\d[\d,]*(\.\d+)? (KiB|MiB|GiB)/, with: "100 KiB")
             .replacing(/0\.1\.0[^\s,]*/, with: "0.1.0")
-            .replacing(/of it [\d.]+ \w+ free/, with: "of it 0 B free")
+            .replacing(/\([\d.]+ \w+ reusable/, with: "(0 B reusable")
             .replacing(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "59ec6da4-0000-4000-8000-000000000001")
             .replacing(/(→|->) [0-9a-f]{8}\b/, with: "→ 59ec6da4")
     }

@@ -118,7 +118,7 @@ private struct MCPServer: Sendable {
             message = try JSONDecoder().decode(Message.self, from: Data(line))
         } catch {
             let only = try? JSONDecoder().decode(Message.Name.self, from: Data(line))
-            guard let id = only?.id else { return Self.error(nil, -32_700, "the line is no message of JSON-RPC") }
+            guard let id = only?.id else { return Self.error(nil, -32_700, "the line is not a JSON-RPC message") }
             return Self.error(id, -32_602, "an argument has the wrong type")
         }
         guard let method = message.method else { return nil }

@@ -74,7 +74,7 @@ enum ChangesCommand {
             let query = try SavedSearches.query(words, context)
             guard !query.isEmpty else {
                 throw arguments.failure(
-                    "there is nothing to look for in --match \(SafeText.harmless(String(words.prefix(40))))")
+                    "there is nothing to search for in --match \(SafeText.harmless(String(words.prefix(40))))")
             }
             return query
         }

@@ -14,11 +14,11 @@ struct Cursor {
     private let owner: FolderOwner
     private let database: String
 
-    /// - Throws: `usage` for a name that is none; `disk_error`.
+    /// - Throws: `usage` for an invalid name; `disk_error`.
     init(_ name: String, _ context: CommandContext) throws(UserFacingError) {
         guard (1...64).contains(name.utf8.count), ListOptions.isPlain(name) else {
             throw UserFacingError(
-                .usage, "\(SafeText.harmless(name)) is no name of a place: letters, digits and `-_.:`, 64 at most.")
+                .usage, "\(SafeText.harmless(name)) is not a name of a cursor: letters, digits and `-_.:`, 64 at most.")
         }
         guard let folder = DefaultPaths.cursors(context.environment) else {
             throw UserFacingError(.usage, "There is no home directory that could have places.")

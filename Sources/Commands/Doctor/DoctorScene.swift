@@ -27,7 +27,7 @@ struct DoctorScene: Sendable {
     private(set) var credentials: CredentialsReport?
     /// From the daemon, else from the file.
     private(set) var status: StatusReport?
-    /// Why neither told it; `nil` where the file did not answer in time.
+    /// Why neither reported it; `nil` where the file did not answer in time.
     private(set) var error: UserFacingError?
 
     /// A daemon that takes longer is one that hangs.

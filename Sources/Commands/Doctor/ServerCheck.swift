@@ -64,7 +64,7 @@ struct ServerCheck: Check {
         let offset = ping.clockOffset.flatMap { $0.isFinite ? $0 : nil }
         let size = offset?.magnitude ?? 0
         if offset == nil {
-            notChecked("clock", "no answer told the server's time")
+            notChecked("clock", "no answer had the server's time")
         } else if size > Self.clockNotice {
             let span = Formatting.duration(.seconds(Int64(min(size, 1e12))))
             let level = size > Self.clockLimit ? DoctorReport.Level.failed : .warning

@@ -380,7 +380,7 @@ enum FolderFailure {
     /// Where a folder of ours should be there is a symbolic link or a file.
     static func taken(_ path: String) -> UserFacingError {
         UserFacingError(
-            .exportFolder, "\(path) is no folder, or a symbolic link, which is not followed.", consequence: done,
+            .exportFolder, "\(path) is not a folder, or a symbolic link, which is not followed.", consequence: done,
             recoverySuggestion: "Move it away, and give the command again.")
     }
 }

@@ -48,8 +48,8 @@ enum ExportCommand {
     private static func printLines(
         _ context: CommandContext, _ arguments: ParsedArguments, _ format: ExportReport.Format
     ) throws(UserFacingError) -> ExitCode {
-        guard format == .jsonl else { throw arguments.failure("stdout takes --format jsonl alone") }
-        guard context.isText else { throw arguments.failure("stdout takes the lines themselves, without --json") }
+        guard format == .jsonl else { throw arguments.failure("`export -` writes --format jsonl only") }
+        guard context.isText else { throw arguments.failure("`export -` already writes JSON lines; omit --json") }
         let reader = try StoreReader(path: context.paths.database)
         try LineExport.print(reader, try choice(reader, context, arguments))
         return .fine
@@ -64,7 +64,7 @@ enum ExportCommand {
         // A search for what does not exist would empty the folder.
         if let field = query.unknownFields.first { throw arguments.failure("there is no \(field) in a search") }
         if query.isEmpty {
-            throw arguments.failure("there is nothing to look for in --query \(SafeText.harmless(words))")
+            throw arguments.failure("there is nothing to search for in --query \(SafeText.harmless(words))")
         }
         let found = try reader.search(query, limit: ListOptions.most, newestFirst: true)
         let remarks = ItemListReport(found, shortIDs: [], words: words).remarks

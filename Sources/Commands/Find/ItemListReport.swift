@@ -12,9 +12,9 @@ package struct ItemListReport: Sendable, Encodable {
     @Nullable package var total: Int?
     /// Items that are not in the full-text index yet, or have changed since.
     package var notIndexed: Int
-    /// Parts of the question in which there is nothing to look for.
+    /// Parts of the query without searchable characters.
     package var ignored: [String] = []
-    /// `word:` of which there is none; they were looked for as words.
+    /// `word:` that is not a field; it was searched as a word.
     package var unknownFields: [String] = []
     /// Queries that find something, where nothing was found; or ten times as many, by another ending of a word.
     package var suggestions: [String] = []
@@ -52,7 +52,7 @@ package struct ItemListReport: Sendable, Encodable {
         if !ignored.isEmpty {
             let parts = ignored.prefix(5).joined(separator: " ")
             remarks.append(
-                "There is nothing to look for in \(parts.allSatisfy(\.isWhitespace) ? "an empty query" : parts).")
+                "There is nothing to search for in \(parts.allSatisfy(\.isWhitespace) ? "an empty query" : parts).")
         }
         for field in unknownFields {
             let near = EditDistance.allNearest(to: field, among: SearchQuery.fields)

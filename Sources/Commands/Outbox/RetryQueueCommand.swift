@@ -26,13 +26,13 @@ extension RetryOutcome: OutboxText {
         let (isPlan, sending) = (answer.head.dryRun == true, answer.head.sending ?? .inTurn)
         var lines: [String] = []
         if touched == 0 {
-            // The daemon is told anyway, and does not wait for its next look at a server that was away.
+            // The daemon is notified anyway: it does not wait for its next probe of a server that was away.
             let isTried = !isPlan && answer.head.source == .daemon && (skippedByReason["already_due"] ?? 0) > 0
             let next =
                 sending == .inTurn
                 ? "will be tried within ten seconds, or when the server's own wait is over: see \(style.command("prsnlctl queue"))"
                 : sending.text(style)
-            lines.append(isTried ? "Nothing to change: what is due \(next)." : "Nothing to do.")
+            lines.append(isTried ? "Nothing to change: the due writes \(next)." : "Nothing to do.")
         } else {
             let verb = isPlan ? "would be" : Count.verb("is", touched)
             let numbers = OutboxWords.numbers(touchedEntries, of: touched, most: 50)

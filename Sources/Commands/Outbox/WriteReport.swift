@@ -219,7 +219,7 @@ extension String {
 extension Sending {
     func text(_ style: TextStyle) -> String {
         switch self {
-        case .inTurn: "will be sent in turn"
+        case .inTurn: "will be sent after earlier writes"
         case .whenReachable: "will be sent when the server is reachable"
         case .whenAuthorized:
             "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"

@@ -10,7 +10,7 @@ enum MetricsConnection {
     private static let longestRequest = 8 << 10
     private static let patience: Duration = .seconds(5)
 
-    /// A client that goes, or says nothing, gets no answer.
+    /// Clients that disconnect or send nothing get no response.
     static func serve(_ metrics: () throws(UserFacingError) -> String) throws(UserFacingError) {
         let end = ContinuousClock.now + patience
         var request: [UInt8] = []

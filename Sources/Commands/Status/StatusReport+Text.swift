@@ -86,7 +86,7 @@ extension StatusReport: Report {
             case .needsLogin?: return "The daemon has no login that the server takes\(since)"
             case .accountChanged?: return "The login and this copy are of different accounts\(since)"
             case .loginExpired?: return "The login has expired\(since)"
-            default: return "The server refuses the login\(since)"
+            default: return "The server has refused the login\(since)"
             }
         }
         if copy.deletionsHeld > 0 {

@@ -88,7 +88,7 @@ package struct ControlClient: ~Copyable {
     ///   - interruption: what ends the waiting.
     ///   - update: is called with each line that comes before the answer.
     /// - Throws: `daemon_busy` after the timeout, `daemon_not_running` when the daemon ends, `control_protocol` for an
-    ///   answer that is none, `cancelled` after an interruption.
+    ///   invalid answer, `cancelled` after an interruption.
     package mutating func receive<Request: ControlRequest>(
         _ type: Request.Type, timeout: Duration? = .seconds(10), interruption: Interruption? = nil,
         update: (Request.Update) throws(UserFacingError) -> Void = { _ in }

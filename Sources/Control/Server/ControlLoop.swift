@@ -134,7 +134,7 @@ struct ControlLoop {
         do throws(RequestRefusal) {
             read = try start.requests.read(bytes)
         } catch {
-            start.log(.debug, .control, "refused a request of \(bytes.count) bytes that is none")
+            start.log(.debug, .control, "refused an invalid request of \(bytes.count) bytes")
             let refusal = UserFacingError(
                 .controlProtocol, "This is not a request: \(error.reason).",
                 recoverySuggestion: "Send one JSON object per line, such as {\"command\":\"status\"}.")

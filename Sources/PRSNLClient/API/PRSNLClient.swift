@@ -18,7 +18,7 @@ package final class PRSNLClient: Sendable {
         var credentials: Credentials { didSet { subject = credentials.subject } }
         /// Theirs: read once, and not for each request.
         private(set) var subject: String?
-        /// What is known of the login, where the credentials are one.
+        /// `nil` unless the credentials are a login.
         var login: LoginState?
         /// When a login token from a key file expires, by the server's clock.
         var tokenEnd: Timestamp?

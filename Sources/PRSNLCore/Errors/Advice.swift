@@ -30,7 +30,7 @@ extension Advice: ExpressibleByStringInterpolation {
 
     package init(stringInterpolation made: StringInterpolation) {
         self = made.advice
-        // What is not closed is no command.
+        // An unclosed backtick is plain text.
         if let line = made.line { append("`" + line) }
     }
 

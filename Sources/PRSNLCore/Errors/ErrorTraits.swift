@@ -116,10 +116,10 @@ package struct ErrorTraits: Sendable {
             [.needsPerson], "The server does not accept this request. Check that server_url is a PRSNL server."),
         .conflict: ErrorTraits([], "Look at the item on the server: it may have been changed in between."),
         .rateLimited: ErrorTraits(
-            heading: .slowDown, [], "Wait as long as the server asks. The daemon does so by itself."),
+            heading: .slowDown, [], "Wait as long as the server asks. The daemon does so automatically."),
         .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),
         .serviceUnavailable: ErrorTraits(
-            [], "Wait. The daemon asks again by itself, and not before the server wants it."),
+            [], "Wait. The daemon retries automatically, honouring Retry-After."),
         .unexpectedStatus: ErrorTraits([], "Check server_url. Something that is not a PRSNL server may be answering."),
         .redirectRefused: ErrorTraits(
             heading: .connection, [.needsPerson],
@@ -150,7 +150,7 @@ package struct ErrorTraits: Sendable {
             "Check the network. Timeouts can be raised with the *_timeout keys."),
         .cutOff: ErrorTraits(
             heading: .connection, [],
-            "Wait. The daemon asks again by itself. If it stays so, check the address and its port."),
+            "Wait. The daemon retries automatically. If it stays so, check the address and its port."),
         .answerTooLarge: ErrorTraits(
             heading: .connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
         .cancelled: ErrorTraits(heading: .connection, [], "Give the command again, if it is still wanted."),
@@ -202,7 +202,7 @@ package struct ErrorTraits: Sendable {
             [.needsPerson],
             "Start the daemon, or run `prsnld --once`, to make the first copy.", command: "prsnld --once"),
         .diskFull: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. A daemon that runs goes on by itself."),
+            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. A running daemon resumes automatically."),
         .diskError: ErrorTraits([.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
         .storeBug: ErrorTraits([.needsPerson], "Please report this with the log."),
 
@@ -231,7 +231,7 @@ package struct ErrorTraits: Sendable {
             Look at the server. If the items are meant to be gone, accept it.
             """, command: "prsnlctl sync --accept-deletions"),
         .deletionUndecided: ErrorTraits(
-            [], "Look at the server's log for requests of this item. It is asked for again by itself."),
+            [], "Look at the server's log for requests of this item. The daemon retries automatically."),
         .crowdedInstant: ErrorTraits(
             [], "Nothing to do here: more items share that time than the server's pages can tell apart."),
         .itemsRejected: ErrorTraits(

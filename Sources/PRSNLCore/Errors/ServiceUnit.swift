@@ -6,7 +6,7 @@ package struct ServiceUnit: Sendable, Equatable {
         case system(String)
         /// `prsnld` of the person's own systemd.
         case user
-        /// Started by hand: systemd does not run here, or has no unit for it. The path of its configuration; `nil` where that is
+        /// Started manually: systemd does not run, or has no unit for it. The path of its configuration; `nil` where that is
         /// found without being named.
         case manual(String?)
     }
@@ -45,8 +45,8 @@ package struct ServiceUnit: Sendable, Equatable {
         return options.firstIndex(of: "--config").map { Array(options[$0...].prefix(2)) } ?? []
     }
 
-    /// `prsnld` typed by hand. It has no option for its database, which the environment can name.
-    private var byHand: String {
+    /// `prsnld` in a terminal. It has no option for its database, which the environment can name.
+    private var manualStart: String {
         let database = options.firstIndex(of: "--database").map { options[$0...].dropFirst().first ?? "" }
         return (database.map { "PRSNL_DATABASE=\(ShellText.word($0)) " } ?? "")
             + ShellText.words(["prsnld"] + configuration)
@@ -121,10 +121,10 @@ package struct ServiceUnit: Sendable, Equatable {
         case "prsnld" where instance != nil && words.contains("--check-config"):
             return ((isRoot ? ["sudo"] : []) + ["prsnld", "--instance", instance ?? ""] + words.dropFirst())
                 .joined(separator: " ")
-        // By hand it would keep another copy, below the home directory of the user who types it.
+        // Started manually, it would keep another copy, below the home directory of the user who types it.
         case "prsnld" where instance != nil && words.contains("--once"): return fit(line: "systemctl start prsnld")
         case "prsnld":
-            return ((isRoot ? ["sudo"] : []) + [byHand] + words.dropFirst()).joined(separator: " ")
+            return ((isRoot ? ["sudo"] : []) + [manualStart] + words.dropFirst()).joined(separator: " ")
         default: return command
         }
     }
@@ -134,7 +134,7 @@ package struct ServiceUnit: Sendable, Equatable {
         switch kind {
         case .system(let name): return (isRoot ? "sudo " : "") + "systemctl \(words[1]) \(name)"
         case .user: return "systemctl --user \(words[1]) prsnld"
-        case .manual: return words[1] == "start" ? byHand : nil
+        case .manual: return words[1] == "start" ? manualStart : nil
         }
     }
 }

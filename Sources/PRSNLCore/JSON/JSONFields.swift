@@ -2,7 +2,7 @@
 /// socket and in the lines of `capture --stdin`.
 ///
 /// Reading is strict. A member that is misspelt, of the wrong type or given twice would change what is written without
-/// notice. By hand: JSONEncoder would be half of the cost of accepting a write, and 100,000 lines take seconds.
+/// notice. Without JSONEncoder, which would be half of the cost of accepting a write, and 100,000 lines take seconds.
 package struct JSONFields: Sendable, Equatable {
     package enum Value: Sendable, Equatable {
         case text(String)
@@ -164,7 +164,7 @@ package struct JSONFields: Sendable, Equatable {
         let text = try reader.string()
         // The reader replaces a half surrogate pair by U+FFFD (EF BF BD). Here that must be noticed.
         if text.utf8.contains(0xEF), hasLoneSurrogate(Array(reader.text(start..<reader.offset).utf8)) {
-            throw Failure(name: name, "holds half of a surrogate pair, which is no character")
+            throw Failure(name: name, "holds half of a surrogate pair, which is not a character")
         }
         return text
     }

@@ -8,7 +8,7 @@
 package enum CrashPoint: String, CaseIterable, Sendable {
     /// A write is in the open transaction and not on the disk.
     case beforeAccept = "before_accept"
-    /// It is on the disk, and the sender was not told.
+    /// It is committed and not yet acknowledged.
     case afterAccept = "after_accept"
     /// It is due, and the file does not say yet that it is being sent.
     case beforeSending = "before_sending"
@@ -16,7 +16,7 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case afterSending = "after_sending"
     /// The answer was read, and the file does not have it.
     case beforeSettling = "before_settling"
-    /// The file has it, and no one was told.
+    /// The file has it, and it was not reported yet.
     case afterSettling = "after_settling"
     /// The server has given out a new pair of tokens, and the file has the old one, which is worth nothing.
     case afterRenewal = "after_renewal"

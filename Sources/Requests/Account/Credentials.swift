@@ -39,7 +39,7 @@ package struct CredentialsReport: Sendable, Equatable, Codable {
         case none
         /// In `api_key_file`.
         case apiKey = "api_key"
-        /// In `api_key_file`, put there by hand, and not renewed.
+        /// In `api_key_file`, put there by a person, and not renewed.
         case loginToken = "login_token"
         /// Of `prsnlctl login`: the daemon renews it.
         case login

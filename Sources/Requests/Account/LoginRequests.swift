@@ -40,7 +40,7 @@ package struct LoginRequest: Request {
             let pair = TokenPair(
                 access: try member("access_token"), refresh: try member("refresh_token"), life: life)
         else {
-            throw RequestRefusal(reason: "access_token or refresh_token is no token")
+            throw RequestRefusal(reason: "access_token or refresh_token is not a token")
         }
         self.pair = pair
         let id = try member("account_id", isOptional: true)

@@ -28,7 +28,7 @@ package struct AcceptRequest<Answer: WriteAnswer>: Request {
     package init(_ members: RequestMembers) throws(RequestRefusal) {
         writes = try members.writes(most: Answer.mostWrites)
         guard let text = try members.text("command_key") else { return }
-        guard let key = RequestKey(text) else { throw RequestRefusal(reason: "command_key is no key") }
+        guard let key = RequestKey(text) else { throw RequestRefusal(reason: "command_key is not a key") }
         command = key
     }
 

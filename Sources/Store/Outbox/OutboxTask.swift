@@ -88,7 +88,7 @@ extension OutboxTask {
     /// An entry of the item.
     private struct Row {
         var id: Int64
-        /// Of what follows by itself, the number of the entry that has asked for it.
+        /// Of a generated edit, the number of the entry it was generated for.
         var place: Int64
         var state: OutboxEntry.State
         var payload: OutboxEntry.Payload
@@ -107,7 +107,7 @@ extension OutboxTask {
             return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
         }
 
-        /// What follows a capture by itself, and was made to replace no summary.
+        /// An edit generated for a capture that replaces no summary.
         var isRemark: Bool { place != id && base != nil && base?.summary == nil && edit?.summary != nil }
 
         var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }

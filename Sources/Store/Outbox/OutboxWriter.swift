@@ -123,7 +123,7 @@ struct OutboxWriter {
 
     /// - Parameters:
     ///   - dueAt: `nil` puts it behind the entry of its item that comes first. `advance` gives that one its time.
-    ///   - follows: of an edit that follows by itself: the entry that has asked for it.
+    ///   - follows: of a generated edit: the entry it was generated for.
     mutating func insert(
         _ kind: OutboxEntry.Kind, item: String, localID: String? = nil, payload: OutboxEntry.Payload,
         base: ItemEdit? = nil, dueAt: Timestamp?, requestKey: RequestKey? = nil,
@@ -188,9 +188,9 @@ struct OutboxWriter {
         var hasTime: Bool
     }
 
-    /// One request of an item is under way at a time. A creation goes before all else, and what a person has to decide about holds up
-    /// none. No edit waits with a later deletion (`giveWayToDeletion`). What follows a creation goes along with other edits, so that its
-    /// backoff holds up none.
+    /// One request of an item is under way at a time. A creation goes before all else, and a parked entry blocks
+    /// none. No edit waits with a later deletion (`giveWayToDeletion`). The generated edit of a creation goes along with other edits,
+    /// so that its backoff blocks none.
     private static func next(_ rows: [Waiting]) -> Waiting? {
         if rows.contains(where: { $0.state == .sending }) { return nil }
         // Of those that were sent together, one is looked up for all.

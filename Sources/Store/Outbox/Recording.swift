@@ -328,14 +328,14 @@ extension OutboxWriter {
     }
 
     private mutating func deleteMissing(_ item: String) throws {
-        let buried = try connection.cached(
+        let deleted = try connection.cached(
             """
             UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
             WHERE id = ?1 AND deleted_at IS NULL
             """
         ).bind(item).bind(now).run()
-        deltas.live -= buried
-        deltas.deleted += buried
+        deltas.live -= deleted
+        deltas.deleted += deleted
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()
         try change(
             each: try connection.cached("SELECT id FROM outbox WHERE item_id = ? AND is_unverified IS 1").bind(item)

@@ -235,7 +235,7 @@ extension OutboxWriter {
             try release(id)
         }
         var revived: [Int64] = []
-        // Where their item is given up too, they would wait forever. One that is gone by the deletion parks them.
+        // If the creation was dropped too, nothing would release them. If the deletion was applied, they are parked.
         if kind == .delete, try !isGivenUp(item) {
             revived = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(id))
                 .all { $0.int64(0) }

@@ -111,7 +111,7 @@ package final class DatabaseLock {
             throw UserFacingError(
                 .databaseLocked,
                 (KernelLocks.holders(of: path, 0...0).first.map { "Process \($0)" } ?? "Another process")
-                    + " already works on \(database).")
+                    + " already uses \(database).")
         }
         // What the last holder has said.
         ftruncate(file, 0)

@@ -11,8 +11,8 @@ enum Tables {
     /// million rows takes a quarter of a second.
     ///
     /// `account_subject` is the account that the login token names. It tells another account's login before anything is
-    /// asked with it. `suspects_sampled_at`: some of too many deletion candidates were asked for by id, and found. The others wait as
-    /// if they had been. `reachable_seconds`, over the file's life, is the clock of the outbox's age limit.
+    /// asked with it. `suspects_sampled_at`: some of too many deletion candidates were asked for by id, and found. The rest wait
+    /// for the next sweep. `reachable_seconds`, over the file's life, is the clock of the outbox's age limit.
     private static let copy = """
         CREATE TABLE copy (
             id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -76,9 +76,9 @@ package struct SearchQuery: Sendable, Equatable {
 
     /// An item has to be of one of them.
     private(set) var branches: [Branch] = []
-    /// Parts without a letter, a digit or a symbol, in which there is nothing to look for.
+    /// Parts without searchable characters: without a letter, a digit or a symbol.
     package private(set) var ignored: [String] = []
-    /// `word:` of which there is none.
+    /// `word:` that is not a field.
     package private(set) var unknownFields: [String] = []
     /// All that there are, as they are typed.
     package static let fields = QueryParts.fields.sorted().map { $0 + ":" }
@@ -86,7 +86,7 @@ package struct SearchQuery: Sendable, Equatable {
     package var names: [(kind: ItemFilter.Named, name: String)] {
         branches.filter { !$0.filter.isOfDeleted }.flatMap(\.filter.names)
     }
-    /// Whether there is nothing to look for.
+    /// Whether there is nothing to search for.
     package var isEmpty: Bool { branches.allSatisfy(\.isEmpty) }
     /// For all branches. Empty where no words are looked for.
     package var match: String {
@@ -104,7 +104,7 @@ package struct SearchQuery: Sendable, Equatable {
     /// - Parameters:
     ///   - now: for `after:7d`.
     ///   - saved: `nil` where `@name` is a word like any other.
-    /// - Throws: `usage`, where what stands behind `after:` or `before:` is no time, or where there is too much; what `saved` throws.
+    /// - Throws: `usage`, where `after:` or `before:` is not followed by a time, or where there is too much; what `saved` throws.
     package init(_ text: String, now: Timestamp, saved: Saved? = nil) throws(UserFacingError) {
         var parts = QueryParts(text)
         branches = try group(&parts, now, saved, isInside: false, isNegated: false) ?? [Branch()]
@@ -158,7 +158,7 @@ package struct SearchQuery: Sendable, Equatable {
                 add(try group(&parts, now, saved, isInside: true, isNegated: isNegated != isWithout))
             case .close: break loop
             case .part(let part) where part.whole == "OR" && or == nil && (!operands.isEmpty || isAfterNothing):
-                // Beside a part in which there is nothing to look for, it joins nothing.
+                // Ignore OR next to a part without searchable characters.
                 if !operands.isEmpty { or = part }
             case .part(let part):
                 if let saved, let name = part.savedName {

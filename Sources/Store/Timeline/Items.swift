@@ -352,7 +352,7 @@ struct ItemPrefix {
             .bind(prefix).bind(prefix + "\u{10FFFF}").hasRow()
     }
 
-    /// Who kept the local id of an item may go on using it when the server's is known.
+    /// Local ids stay valid as aliases.
     private func boundID(of local: String) throws -> String? {
         guard local.hasPrefix(LocalID.prefix) else { return nil }
         // A creation has a `base` where its item was there before.

@@ -43,7 +43,7 @@ package struct KnownItem: Sendable, Equatable {
 package enum Novelty: Sendable, Equatable {
     /// It only repeats what the copy holds, and so proves that it comes from the copy's account.
     case repeats
-    /// It says nothing new, but nothing known either: an empty list looks the same for every account.
+    /// An empty page cannot identify the account: it looks the same for every account.
     case unproven
     /// It would change the copy.
     case news

@@ -49,7 +49,7 @@ extension Store {
     ) throws(UserFacingError) -> PullRecord {
         var record = record
         try write { connection in
-            let bury = try connection.prepare(
+            let tombstone = try connection.prepare(
                 """
                 UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
                 WHERE id = ?1 AND missing_since IS NOT NULL AND deleted_at IS NULL
@@ -57,16 +57,16 @@ extension Store {
             var deltas = CounterDeltas()
             var writer = self.writer(connection, now: now)
             let written = inFlight.writtenSince(asOf)
-            var buried: [String] = []
+            var deleted: [String] = []
             for id in ids where written[ByteText(id)] == nil {
-                guard try bury.bind(id).bind(now).run() > 0 else { continue }
+                guard try tombstone.bind(id).bind(now).run() > 0 else { continue }
                 try writer.releaseEdits(of: id)
-                buried.append(id)
+                deleted.append(id)
             }
-            try Self.noteGone(buried, at: now, connection)
-            deltas.live -= buried.count
-            deltas.deleted += buried.count
-            record.deleted += buried.count
+            try Self.noteGone(deleted, at: now, connection)
+            deltas.live -= deleted.count
+            deltas.deleted += deleted.count
+            record.deleted += deleted.count
             try deltas.save(connection)
             record = try Self.save(record, connection)
         }

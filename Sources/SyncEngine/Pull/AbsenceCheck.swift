@@ -65,8 +65,8 @@ struct AbsenceCheck {
     /// By the clock that is behind: one that leaps for a moment removes nothing.
     private var agreedNow: Timestamp { min(time.now(), identity.client.serverTime?.written ?? .earliest) }
 
-    /// Too many deletion candidates at once. A person is asked about them where some are gone indeed. What a person was told of is what a
-    /// person accepts, so while others are held these wait until those are decided.
+    /// Too many deletion candidates at once. A person is asked about them where some are gone indeed. A person accepts
+    /// what was reported, so while others are held these wait until those are decided.
     private func setAside(foundBefore cutoff: Timestamp) async throws {
         if try await store.deletionsHeld() == 0 {
             let sample = try await store.deletionCandidates(
@@ -107,7 +107,7 @@ struct AbsenceCheck {
     ///
     /// One that cannot be asked for waits by itself and is named; the others are not held up by it.
     ///
-    /// - Returns: Those that are gone, as the account of the copy was told.
+    /// - Returns: Those that are gone, by the answers to the copy's account.
     /// - Throws: `SyncFailure` where it is not the items' trouble.
     private func ask(_ ids: [String]) async throws -> [String] {
         var gone: [String] = []

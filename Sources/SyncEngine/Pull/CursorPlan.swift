@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// The server's cursor is strict (`created_at < cursor`) and knows no tie-break, so that the items that share a page's
 /// last timestamp may be cut in two. Each page therefore proves only what lies above its last timestamp, and the next
-/// request begins one microsecond above it. So the next page has to show again what this one ended with, which is how a
-/// page that belongs elsewhere is told. A value without I/O.
+/// request begins one microsecond above it. So the next page has to show again what this one ended with, which detects
+/// a page of another position. A value without I/O.
 struct CursorPlan: Sendable, Equatable {
     /// What the next request asks for.
     struct Request: Sendable, Equatable {

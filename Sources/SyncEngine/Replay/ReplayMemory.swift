@@ -4,11 +4,11 @@ import PRSNLCore
 /// What the loop of the `Replayer` knows besides the file.
 struct ReplayMemory {
     var machine = OutboxMachine()
-    /// When a person was last listened to (uptime).
-    var urgedAt: Duration?
-    /// When a wish that came soon after that is carried out.
-    var urgesAgainAt: Duration?
-    var urgedWith = Credentials.none
+    /// Uptime.
+    var lastManualRetry: Duration?
+    /// When a retry that was asked for soon after that begins.
+    var nextManualRetry: Duration?
+    var retriedWith = Credentials.none
     /// An entry is `sending` in the file and nothing is under way.
     var hasStray = false
     /// The session that was last proven to be the pinned account's, and when. Writes are sent in it.

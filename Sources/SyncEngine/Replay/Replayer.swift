@@ -59,13 +59,13 @@ final class Replayer: Sendable {
         while !Task.isCancelled {
             heartbeat.wake()
             await HangPoint.replayer.suspend()
-            for event in inbox.outbox.take() { await hear(event, &memory) }
-            if let due = memory.urgesAgainAt, due <= time.uptime() { obey(&memory) }
+            for event in inbox.outbox.take() { await handle(event, &memory) }
+            if let due = memory.nextManualRetry, due <= time.uptime() { retryNow(&memory) }
             await followClock(&memory)
             let wait = await step(&memory)
             shared.isSending = wait == nil
             guard var wait else { continue }
-            if let due = memory.urgesAgainAt { wait = min(wait, max(.zero, due - time.uptime())) }
+            if let due = memory.nextManualRetry { wait = min(wait, max(.zero, due - time.uptime())) }
             if exchange(&memory.isAwaited, with: false) { inbox.post(.outboxSent) }
             if exchange(&memory.unseenSince, with: nil) != nil { inbox.post(.delivered) }
             if wait > Self.longPause { await store.releaseMemory() }
@@ -90,9 +90,9 @@ final class Replayer: Sendable {
         return ReplayMemory(bootTime: bootTime)
     }
 
-    private func hear(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
+    private func handle(_ event: EngineInbox.Event, _ memory: inout ReplayMemory) async {
         switch event {
-        case .writes(manual: true): obey(&memory)
+        case .writes(manual: true): retryNow(&memory)
         case .released: release(&memory)
         case .connectivity(isReturn: true, _):
             memory.machine.gate.noteReturn()
@@ -107,20 +107,20 @@ final class Replayer: Sendable {
         }
     }
 
-    /// A person wants it tried now. A wish that is repeated within seconds is carried out when they are over.
-    private func obey(_ memory: inout ReplayMemory) {
+    /// A manual retry. Repeats within `Store.retryPause` are coalesced.
+    private func retryNow(_ memory: inout ReplayMemory) {
         let (uptime, credentials) = (time.uptime(), client.credentials)
         // Other credentials are another question: a login after a logout does not wait for the answer to the logout.
-        if let last = memory.urgedAt, uptime - last < Store.retryPause, credentials == memory.urgedWith {
-            return memory.urgesAgainAt = last + Store.retryPause
+        if let last = memory.lastManualRetry, uptime - last < Store.retryPause, credentials == memory.retriedWith {
+            return memory.nextManualRetry = last + Store.retryPause
         }
-        (memory.urgedAt, memory.urgedWith) = (uptime, credentials)
+        (memory.lastManualRetry, memory.retriedWith) = (uptime, credentials)
         release(&memory)
     }
 
     /// What was refused may be taken now.
     private func release(_ memory: inout ReplayMemory) {
-        memory.urgesAgainAt = nil
+        memory.nextManualRetry = nil
         memory.machine.gate.forgetPauses()
         memory.proof = nil
     }

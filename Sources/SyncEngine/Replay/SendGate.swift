@@ -91,7 +91,7 @@ struct SendGate: Sendable {
         (slowDowns, replacedLogins) = (0, 0)
     }
 
-    /// A person wants it tried now. The server's own wait still holds.
+    /// For a manual retry. The server's own wait still holds.
     mutating func forgetPauses() {
         noteReturn()
         (refusedUntil, refusedAlone) = ([:], [])
@@ -137,8 +137,8 @@ struct SendGate: Sendable {
         notes.append(.failed(failure))
     }
 
-    /// The login was replaced between its proof and the write. Once is a renewal. More in a row are a server that refuses
-    /// writes with every login that it proves to know.
+    /// The login was replaced between its proof and the write. Once is a renewal. Several in a row: the server
+    /// refuses writes, although the login is valid.
     mutating func noteReplacedLogin(_ moment: OutboxMachine.Moment) {
         replacedLogins += 1
         guard replacedLogins > Self.tolerated else { return }

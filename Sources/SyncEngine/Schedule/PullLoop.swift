@@ -50,7 +50,7 @@ struct PullLoop {
             HangPoint.tasks.block()
             await HangPoint.pulls.suspend()
             let news = inbox.pulls.take()
-            for event in news { hear(event) }
+            for event in news { handle(event) }
             if news.contains(where: { if case .settings = $0 { true } else { false } }) {
                 await memory.remember(store, now: time.now(), log: log)
             }
@@ -97,8 +97,8 @@ struct PullLoop {
                 if next.work != .texts { result.add(await attempt(next.work, request)) }
             }
         }
-        // What was delivered above is in this pull already. Left unheard, it would end the texts after each one.
-        for event in inbox.pulls.take() { hear(event) }
+        // What was delivered above is in this pull already. Left in the inbox, it would end the texts after each one.
+        for event in inbox.pulls.take() { handle(event) }
         let pacing = Pacing(events: inbox.pulls, time: time, pollAt: .latest, manner: .hurry)
         while texts, !memory.hasFailed, memory.schedule.textsDue == .earliest, !Task.isCancelled {
             result.add(await attempt(.texts, SyncRequest(), pacing: pacing))
@@ -113,7 +113,7 @@ struct PullLoop {
         await inbox.pulls.wait(atMost: wait, time: time)
     }
 
-    private mutating func hear(_ event: EngineInbox.Event) {
+    private mutating func handle(_ event: EngineInbox.Event) {
         switch event {
         case .settings:
             memory.schedule.settings = shared.settings
@@ -323,7 +323,7 @@ struct PullLoop {
     private mutating func stop() async {
         await SyncFailure.logged(log, "stopping", try await memory.saveNewAsOf(store))
         await SyncFailure.logged(log, "stopping", try await store.saveCoverage())
-        for event in inbox.pulls.take() { hear(event) }
+        for event in inbox.pulls.take() { handle(event) }
         for one in requests + textWaiters.map(\.request) {
             one.answer.resume(returning: SyncResult(isComplete: false, problem: SyncFailure.cancelled.error))
         }

@@ -105,7 +105,7 @@ struct PullWork {
             guard request.textOf != nil else { return }
             throw SyncFailure(
                 UserFacingError(
-                    .usage, "This server sends the texts with the timeline; none is asked for by itself.",
+                    .usage, "This server sends the texts with the timeline, not one by one.",
                     recoverySuggestion: "Pull: `prsnlctl sync`."), verdict: .tryRarely, origin: .database)
         }
         if let id = request.textOf {

@@ -26,7 +26,7 @@ struct Verification {
     /// More differ than are read again.
     private var hasMore = false
     /// Full of one instant each, so that the server does not show all of it.
-    private var crowded: Set<Timestamp> = []
+    private var collisions: Set<Timestamp> = []
 
     /// After so many pages the server is asked whose they were.
     private static let pagesPerProof = 25
@@ -69,7 +69,7 @@ struct Verification {
         do {
             if dialect == .cursor { try await readByCursor() } else { try await readByPages() }
             report.items = comparison.count + open.count { $0.value.kind == .onlyThere }
-            try comparison.onlyHere { if !crowded.contains($0.createdAt) { keep($0) } }
+            try comparison.onlyHere { if !collisions.contains($0.createdAt) { keep($0) } }
             if hasMore { skip(nil, "more items differ than are read twice (\(Count.text(Self.mostOpen, "item")))") }
             try await settle()
             if texts != .none, dialect != .express { try await compareTexts(texts) }
@@ -152,7 +152,7 @@ struct Verification {
         _ plan: inout CursorPlan, _ step: CursorPlan.Step, _ session: ClientSession
     ) async throws -> CursorPlan.Step {
         if case .collision(let instant) = step {
-            crowded.insert(instant)
+            collisions.insert(instant)
             skip(nil, "the server does not show all items of the instant \(instant)")
             return plan.stepOver(instant)
         }
@@ -226,7 +226,7 @@ struct Verification {
     /// Of dialect C: the pages on which the items are, or were.
     private mutating func readAgain(_ asked: [ByteText: RowDifference], _ session: ClientSession) async throws {
         var left = asked
-        // No server has items of the year 0, nor takes a cursor of it: a time in the file that is none stands there.
+        // An invalid time in the file maps to year 0, which no server has or takes as a cursor.
         for (id, difference) in asked where difference.createdAt < Self.firstYear {
             left[id] = nil
             if try comparison.hasItem(difference.id) { open[id] = difference }

@@ -159,7 +159,7 @@ struct ServiceNotification: Sendable {
         var bytes = Array(address.utf8)
         let capacity = MemoryLayout.size(ofValue: name.sun_path)
         guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "@"), bytes.count < capacity
-        else { throw Self.failure("its address is none") }
+        else { throw Self.failure("it is not a valid address") }
         // An abstract address begins with a NUL, which the variable shows as @ (unix(7)).
         if first == UInt8(ascii: "@") { bytes[0] = 0 }
         name.sun_family = sa_family_t(AF_UNIX)
@@ -180,6 +180,6 @@ struct ServiceNotification: Sendable {
     }
 
     private static func failure(_ reason: String) -> UserFacingError {
-        UserFacingError(.controlSocketFailed, "systemd cannot be told through $NOTIFY_SOCKET: \(reason).")
+        UserFacingError(.controlSocketFailed, "systemd cannot be notified through $NOTIFY_SOCKET: \(reason).")
     }
 }

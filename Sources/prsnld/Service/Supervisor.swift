@@ -62,7 +62,7 @@ final class Supervisor: Sendable {
     func ready() {
         reporter.send(.ready, line: "started")
         watchdog?.start()
-        for heartbeat in heartbeats { heartbeat.follow { [weak self] in self?.hear($0) } }
+        for heartbeat in heartbeats { heartbeat.follow { [weak self] in self?.handle($0) } }
         if !heartbeats.isEmpty { reporter.touch() }
     }
 
@@ -75,7 +75,7 @@ final class Supervisor: Sendable {
     }
 
     /// On the loop's own thread, which has no time.
-    private func hear(_ sign: Heartbeat.Sign) {
+    private func handle(_ sign: Heartbeat.Sign) {
         switch sign {
         case .awake: awakeAt.withLock { $0 = Heartbeat.monotonic() }
         case .rest:

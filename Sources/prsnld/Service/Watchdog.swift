@@ -21,13 +21,13 @@ final class Watchdog: Sendable {
 
     private struct State {
         var lastFed: Duration
-        /// The same, and also where systemd could not be told.
+        /// The same, and also where systemd could not be notified.
         var lastTried: Duration
         var complainedAt: Duration?
         var isStopped = false
     }
 
-    /// Within which systemd wants to be told.
+    /// Within which systemd wants to be notified.
     private let interval: Duration
     private let heartbeats: [Heartbeat]
     private let effects: Effects

@@ -6,7 +6,7 @@ import Requests
 /// `prsnld --check-config`: everything that is checked at the start without touching file or server.
 enum CheckConfiguration {
     /// - Parameter view: the unit as which to look; `nil`: as this very process.
-    /// - Returns: what holds, each value with where it comes from.
+    /// - Returns: the values in effect, each with its source.
     static func run(_ setup: Setup, as view: ServiceView? = nil) throws(UserFacingError) -> String {
         let handedOver = try view.flatMap { view throws(UserFacingError) in try keyHandedOver(to: view) }
         let seesCredentials = try view?.becomeItsUser() ?? true
