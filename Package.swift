@@ -163,7 +163,7 @@ let package = Package(
     ])
 
 // `make fuzz` alone sets this, and builds in a folder of its own: libFuzzer wants every module instrumented, and a
-// target that nobody else can build has no place in `swift build`.
+// target that needs that setting has no place in `swift build`.
 if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
     package.targets.append(
         .executableTarget(

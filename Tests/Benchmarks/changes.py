@@ -44,7 +44,7 @@ def changes(bench):
         item = server.items()[0]["id"]
         # The first change of a copy makes the table's first page.
         edit(server, setting, item, "first")
-        # While somebody reads an earlier state, the log is not begun again.
+        # While a reader holds an earlier state, the log is not begun again.
         reader = stack.enter_context(contextlib.closing(
             sqlite3.connect(f"file:{tour.quoted(setting.database)}?mode=ro", uri=True, isolation_level=None)))
         reader.execute("BEGIN")

@@ -1,6 +1,6 @@
 // The floor of a full pull, of a pull of texts, and of a sweep that finds nothing: what the machine needs where nothing is checked.
 // libcurl on one thread with one connection, simdjson, one prepared INSERT, commits every 100 ms. The caller makes the file, with
-// the table and the indexes of a copy. No ties, no account, no coverage, no broken items, nobody who waits: what does more has to
+// the table and the indexes of a copy. No ties, no account, no coverage, no broken items, no waiting user: what does more has to
 // pay for it on top of this.
 //
 // floor SERVER_URL DATABASE [TOKEN_FILE [texts | sweep]]

@@ -139,13 +139,13 @@ def attacks():
             json.dumps(item(1)[name]).encode(), b'"' + filled(b"", b"\xff", size=PAGE_LIMIT - 1_024) + b'"'))
     yield Attack("a page of 100 items of 80 KiB", endless(summary="x" * 80_000))
     yield Attack("a page of 40 items of 14,000 tags", endless(40, tags=[f"tag {number}" for number in range(14_000)]))
-    yield Attack("items with 75 KiB of unknown fields, for ever", endless(unknown={"a": ["y" * 1_000] * 75}))
-    yield Attack("a cursor that falls by a second, for ever", endless())
+    yield Attack("items with 75 KiB of unknown fields, forever", endless(unknown={"a": ["y" * 1_000] * 75}))
+    yield Attack("a cursor that falls by a second, forever", endless())
     yield Attack("a bomb of gzip", lambda _: gzip.compress(b'{"items":["' + b" " * (1 << 28)), headers=[
         ("Content-Encoding", "gzip")])
     yield Attack("gzip in gzip in gzip around nothing", lambda _: nested(NOTHING, 2), headers=[
         ("Content-Encoding", "gzip, gzip, gzip")])
-    yield Attack("gzip around nothing, for ever", lambda _: NOTHING, headers=[("Content-Encoding", "gzip")], chunk=1 << 16)
+    yield Attack("gzip around nothing, forever", lambda _: NOTHING, headers=[("Content-Encoding", "gzip")], chunk=1 << 16)
     yield Attack("a page of 8 MiB in chunks of one byte", lambda _: filled(b'{"items":[', b"0,", b"0]}"), chunk=1)
     yield Attack("a text of different words", text=joined(different()))
     yield Attack("a text of words that collide", text=joined(colliding()))

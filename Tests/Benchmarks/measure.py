@@ -121,7 +121,7 @@ class FileWatch:
     """What others do to an SQLite file between two looks: commits, and the pages of each table in the WAL.
 
     The WAL is read as a file, by its documented format (https://sqlite.org/fileformat2.html#the_write_ahead_log), because
-    SQLite itself tells nobody what another process wrote."""
+    SQLite itself does not say what another process wrote."""
 
     def __init__(self, path):
         self.path = path

@@ -146,7 +146,7 @@ def end_of_request(control, entry):
 
 
 class WaitingSync(threading.Thread):
-    """Somebody who asks for a pull, and is told how it ended, and when. A head pull that reads nothing leaves no trace in the
+    """A user who asks for a pull, and learns how it ended, and when. A head pull that reads nothing leaves no trace in the
     file."""
 
     def __init__(self, setting):
@@ -203,7 +203,7 @@ def cancel(bench):
 
 
 class EventCount:
-    """How many messages the kernel has for whoever listens with room enough."""
+    """How many messages the kernel has for a listener with room enough."""
 
     def __init__(self, network):
         def make():

@@ -54,7 +54,7 @@ def requests(bench):
 
 
 def share(bench):
-    """How much of its time the server works for texts while nobody waits, by the daemon's own clock of its requests."""
+    """How much time the server spends on texts while no user waits, by the daemon's own clock of its requests."""
     items = SOME // 5
     server = server_of(bench, items, "4K-4K")
     setting = setting_of(bench, server)

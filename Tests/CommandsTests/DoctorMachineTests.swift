@@ -52,7 +52,7 @@ import Testing
             $0.isDaemonRunning = true
         }
         #expect(levels(underTheDaemon, "readers") == [.failed])
-        // A copy that nobody shares needs neither.
+        // A copy that is not shared needs neither.
         let own = files {
             $0.folder = .there(mode: 0o700, owner: "prsnld", group: "prsnld", isFile: false)
             $0.beside["-wal"] = .missing

@@ -69,7 +69,7 @@ import Testing
     private static let machine = ServiceUnit()
     private static let instance = ServiceUnit(.system("prsnld@work"), options: ["--instance", "work"])
     private static let own = ServiceUnit(.user)
-    private static let byHand = ServiceUnit(.manual(nil))
+    private static let manual = ServiceUnit(.manual(nil))
     private static let root = ServiceUnit(rootAccess: .isRoot)
     private static let withoutSudo = ServiceUnit(rootAccess: .su)
     private static let onFile = ServiceUnit(.manual(nil), options: ["--database", "/srv/a b.sqlite"])
@@ -92,13 +92,13 @@ import Testing
             (own, "systemctl start prsnld", "systemctl --user start prsnld"),
             (own, "sudo systemctl restart prsnld", "systemctl --user restart prsnld"),
             (own, "sudo systemctl stop prsnld", "systemctl --user stop prsnld"),
-            (byHand, "sudo systemctl stop prsnld", nil),
+            (manual, "sudo systemctl stop prsnld", nil),
             (own, "sudo prsnlctl login", "prsnlctl login"),
             (other, "systemctl start prsnld", "prsnld --config '/srv/a b.conf'"),
             (other, "systemctl restart prsnld", nil),
-            (byHand, "systemctl start prsnld", "prsnld"),
-            (byHand, "sudo systemctl restart prsnld", nil),
-            (byHand, "sudo prsnlctl login", "sudo prsnlctl login"),
+            (manual, "systemctl start prsnld", "prsnld"),
+            (manual, "sudo systemctl restart prsnld", nil),
+            (manual, "sudo prsnlctl login", "sudo prsnlctl login"),
             (root, "sudo prsnlctl login", "prsnlctl login"),
             (root, "sudo systemctl restart prsnld", "systemctl restart prsnld"),
             (root, "sudo -u '#61000' prsnlctl note x", "prsnlctl note x"),
@@ -150,10 +150,10 @@ import Testing
                 own, .newCopy,
                 "`systemctl --user stop prsnld`, `prsnlctl account --accept-new`, `systemctl --user start prsnld`"
             ),
-            (byHand, .newCopy, "stop the daemon, `prsnlctl account --accept-new`, `prsnld`"),
+            (manual, .newCopy, "stop the daemon, `prsnlctl account --accept-new`, `prsnld`"),
             (other, "Look at `journalctl -u prsnld`, or the terminal.", "Look at its log, or the terminal."),
             (
-                byHand, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+                manual, "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
                 "Start it with `prsnld` in a terminal."
             ),
             (instance, "Look with `SELECT id FROM timeline`.", "Look with `SELECT id FROM timeline`."),

@@ -29,7 +29,7 @@ import Testing
         return stat(path, &information) == 0 ? information.st_mode & 0o7777 : 0
     }
 
-    @Test func whatWasWrittenIsReadAndNobodyElseMayReadIt() throws {
+    @Test func whatWasWrittenIsReadAndNoOtherUserMayReadIt() throws {
         #expect(try file.read() == nil)
         #expect(!file.exists)
         var strange = try login(server: "https://prsnl.example.org/\"quoted\"")
@@ -95,10 +95,10 @@ import Testing
         try file.cleanUp()
         #expect(!TestFile.exists(file.path + ".new"))
         try file.cleanUp()
-        try TestFile.write("somebody's", to: folder.file("precious"))
+        try TestFile.write("another's", to: folder.file("precious"))
         #expect(symlink(folder.file("precious"), file.path + ".new") == 0)
         try file.write(try login(2))
-        #expect(try TestFile.text(folder.file("precious")) == "somebody's")
+        #expect(try TestFile.text(folder.file("precious")) == "another's")
         #expect(try file.read() == login(2))
     }
 

@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func randomBytesHurtNobody() async throws {
+    @Test func randomBytesHurtNoOther() async throws {
         var random = SeededRandom()
         let server = try start()
         defer { server.stop() }
@@ -103,7 +103,7 @@ import Testing
             client.send(Self.status)
             #expect(try client.line() == wire(Samples.full))
             close(ends[1])
-            // The end of the pipe: nobody has the other end any more.
+            // The end of the pipe: its other end is closed everywhere.
             var ready = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
             #expect(poll(&ready, 1, 60_000) == 1)
             var byte: UInt8 = 0
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func whoeverConnectsWithoutEndKeepsNobodyOut() async throws {
+    @Test func aClientThatConnectsInALoopKeepsNoOtherOut() async throws {
         let server = try start()
         defer { server.stop() }
         let path = path

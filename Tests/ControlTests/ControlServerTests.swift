@@ -264,7 +264,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
         #expect(await iterator.next() == SyncNowRequest(full: true, wait: false, acceptDeletions: false))
     }
 
-    @Test func aClientThatReadsNothingIsDroppedAndHurtsNobody() async throws {
+    @Test func aClientThatReadsNothingIsDroppedAndHurtsNoOther() async throws {
         let (ended, continuation) = AsyncStream<Void>.makeStream()
         let server = try start { request, conversation in
             guard request is SyncNowRequest else { return Self.answerStatus(conversation) }
@@ -312,7 +312,7 @@ private typealias AnyHandler = @Sendable (any ControlRequest, ControlConversatio
     @Test func theSocketOfADeadDaemonIsReplaced() async throws {
         try await onThread {
             #expect(Folder.make(folder.file("run")) == nil)
-            // What a killed daemon leaves behind: a bound socket that nobody holds open.
+            // What a killed daemon leaves behind: a bound socket that no process holds open.
             let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             let address = try #require(SocketAddress(path: path))
             #expect(address.with { bind(dead, $0, $1) } == 0)

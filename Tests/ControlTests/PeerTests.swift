@@ -98,10 +98,10 @@ struct PeerTests {
         #expect(code == .controlRefused)
     }
 
-    @Test func aStrangerWhoGetsInAllTheSameIsToldAndDisconnected() async throws {
+    @Test func aStrangerWhoStillGetsInIsToldAndDisconnected() async throws {
         let server = try start()
         defer { server.stop() }
-        // As somebody's mistake would have it.
+        // As by a mistake of the owner.
         #expect(chmod(path, 0o666) == 0)
         let path = path
         let (reply, end) = try await onThread {

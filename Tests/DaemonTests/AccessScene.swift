@@ -44,8 +44,7 @@ final class AccessScene: Sendable {
         return daemon
     }
 
-    /// In a user namespace as systemd's `PrivateUsers=` makes it: root and the daemon's user and group are there, and
-    /// nobody else.
+    /// In a user namespace as systemd's `PrivateUsers=` makes it: only root and the daemon's user and group are there.
     func startReadyWithPrivateUsers() async throws -> ChildProcess {
         let fifo = gate.file("fifo")
         guard mkfifo(fifo, 0o600) == 0 else { throw WaitedInVain("mkfifo: errno \(errno)") }
@@ -96,7 +95,7 @@ final class AccessScene: Sendable {
         }
     }
 
-    /// `prsnlctl` as somebody; `nil` for root. With paths in place of the configuration, which strangers may not read.
+    /// `prsnlctl` as this user; `nil` for root. With paths in place of the configuration, which strangers may not read.
     func control(_ user: OtherUser?, _ arguments: String..., input: String = "") async throws -> DaemonFixture.Ended {
         try await control(user, arguments, input: input)
     }

@@ -102,7 +102,7 @@ struct AccessTests {
             StatusReport.self, try await scene.control(scene.member, "status", "--json"))
         #expect(status.source == .daemon)
         #expect(try scene.error(try await scene.control(scene.member, "sync", "--json")).codeName == "control_refused")
-        // Whoever gets as far as to connect, and is 65534 and nothing else.
+        // A process that can connect, and is 65534 and nothing else.
         #expect(chmod(scene.fixture.folder.path, 0o755) == 0 && chmod(scene.fixture.socket, 0o666) == 0)
         let note = try await scene.control(scene.stranger, "note", "a text", "--json")
         #expect(try scene.error(note).codeName == "control_refused")

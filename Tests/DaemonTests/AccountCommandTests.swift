@@ -206,7 +206,7 @@ import Testing
         #expect(try await scene.fixture.control("account", "--dry-run").exit == .status(2))
     }
 
-    @Test func aLoginThatTheServerTakesForSomebodyElsesStartsNoNewCopy() async throws {
+    @Test func aLoginThatTheServerTakesForAnothersStartsNoNewCopy() async throws {
         let scene = try scene()
         let daemon = try await scene.startWithCopy()
         let server = scene.server

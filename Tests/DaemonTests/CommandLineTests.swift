@@ -171,7 +171,7 @@ import Testing
         #expect(try await said("prsnlctl", "status", lines: complete).contains(login))
         let start = "`prsnld --config '\(file)'`"
         #expect(try await said("prsnlctl", "sync", lines: complete).contains(start))
-        // The log, too: nobody is logged in.
+        // The log, too: there is no login.
         let log = try await said("prsnld", "--once", lines: complete)
         #expect(log.contains("`prsnlctl --config '\(file)' login`"), "\(log)")
     }

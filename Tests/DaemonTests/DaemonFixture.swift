@@ -73,7 +73,7 @@ final class DaemonFixture: Sendable {
         return daemon
     }
 
-    /// Whether somebody answers at the socket, which a killed daemon leaves behind.
+    /// Whether a daemon answers at the socket, which a killed daemon leaves behind.
     var isListening: Bool {
         do throws(UserFacingError) {
             _ = try ControlClient(path: socket)

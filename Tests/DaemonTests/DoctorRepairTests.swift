@@ -12,7 +12,7 @@ import Testing
 @testable import Commands
 @testable import Requests
 
-/// Files beside the database that are gone or somebody else's, and `prsnlctl doctor --repair`: with the owner, a member of
+/// Files beside the database that are gone or another user's, and `prsnlctl doctor --repair`: with the owner, a member of
 /// the group and a stranger as processes of their own.
 @Suite(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for users of its own"))
 struct DoctorRepairTests {
@@ -57,7 +57,7 @@ struct DoctorRepairTests {
         return try fixture.decode(DoctorReport.self, ended)
     }
 
-    @Test func whatAPlainSqlite3OfRootRemovesIsFoundAndMadeAnew() async throws {
+    @Test func whatAPlainSqlite3OfRootRemovesIsFoundAndRecreated() async throws {
         let fixture = try await copy()
         #expect(try await memberReads(fixture).stdout == "30\n")
         #expect(try await fixture.doctor().levels("readers") == [.ok])
@@ -136,7 +136,7 @@ struct DoctorRepairTests {
         #expect(stat(elsewhere, &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    // MARK: A daemon that somebody has broken into
+    // MARK: A compromised daemon
 
     /// It answers with a file of its choice.
     @Test func rootGoesToNoPathThatADaemonNames() async throws {
@@ -177,7 +177,7 @@ struct DoctorRepairTests {
         #expect(rename(attackers, attackers + ".away") == 0)
         #expect(symlink(led, attackers) == 0 && lchown(attackers, owner, group) == 0)
         let report = try await fixture.doctor("--repair")
-        // Whoever pastes a chmod or a chown follows the link after all.
+        // A pasted chmod or chown would follow the link after all.
         #expect(!report.findings.contains { $0.nextCommand?.line.contains(victim.folder.path) == true })
         #expect(
             !report.findings.contains { finding in

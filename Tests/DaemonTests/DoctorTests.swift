@@ -56,7 +56,7 @@ import Testing
         #expect(daemon.pollExit() == nil)
     }
 
-    @Test func aStoppedDaemonIsAWarningAndTheFileIsLookedAtAllTheSame() async throws {
+    @Test func aStoppedDaemonIsAWarningAndTheFileIsStillChecked() async throws {
         let fixture = try DaemonFixture()
         try await stopped(fixture)
         let ended = try await fixture.control("doctor", "--json")
@@ -100,7 +100,7 @@ import Testing
         #expect(report.levels("integrity") == [.ok] && report.levels("daemon") == [.warning])
     }
 
-    @Test func aTokenThatNobodyRenewsIsToldBeforeItEnds() async throws {
+    @Test func aTokenThatIsNotRenewedIsToldBeforeItEnds() async throws {
         let fixture = try DaemonFixture()
         #expect(try await fixture.doctor().levels("key_file") == [.warning])
         let ended = fixture.server.issueToken(lifetime: .seconds(-60))
@@ -212,7 +212,7 @@ import Testing
     }
 
     @Test(arguments: [["-wal"], ["-wal", "-shm"]])
-    func aLogThatWasRemovedUnderTheDaemonFailsThoughAskingMakesItAnew(suffixes: [String]) async throws {
+    func aLogThatWasRemovedUnderTheDaemonFailsThoughAskingRecreatesIt(suffixes: [String]) async throws {
         let fixture = try DaemonFixture()
         let daemon = try await ready(fixture)
         for suffix in suffixes { try TestFile.remove(fixture.database + suffix) }

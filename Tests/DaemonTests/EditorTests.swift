@@ -139,7 +139,7 @@ import Testing
         #expect(shown.contains("note--title'Atitle'--taglater-<"), "\(note.shown)")
     }
 
-    /// Whether or not the copy has got the change meanwhile: what nobody has seen is not overwritten.
+    /// Whether or not the copy has got the change meanwhile: what the user has not seen is not overwritten.
     @Test func whatWasChangedWhileTheEditorWasOpenIsNotOverwritten() async throws {
         let id = fixture.server.items()[0].id
         let other =

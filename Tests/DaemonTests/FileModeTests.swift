@@ -4,10 +4,10 @@ import PRSNLCore
 import TestSupport
 import Testing
 
-/// Who may read the copy: its owner, and the members of its group, whether the daemon runs or not; nobody else.
+/// Only the owner of the copy and the members of its group may read it, whether the daemon runs or not.
 @Suite struct FileModeTests {
     private static let files = ["", "-wal", "-shm", ".lock"]
-    /// A member of the files' group, which is this process's own, and somebody else.
+    /// A member of the files' group, which is this process's own, and another user.
     private static let member = ["--reuid=4242", "--regid=4242", "--groups=\(getegid())"]
     private static let stranger = ["--reuid=4243", "--regid=4243", "--clear-groups"]
 
@@ -100,7 +100,7 @@ import Testing
         let fixture = try DaemonFixture()
         let given = try await ChildProcess.run("/bin/chown", ["-R", "4242:4242", fixture.folder.path])
         #expect(given.exit == .status(0))
-        // The rights to find the way to the binary, whoever the folders above it belong to.
+        // The rights to find the way to the binary, whatever user the folders above it belong to.
         let rights = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
         let daemon = try ChildProcess(
             "/usr/bin/setpriv",

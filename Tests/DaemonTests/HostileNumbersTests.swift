@@ -7,7 +7,7 @@ import Requests
 import TestSupport
 import Testing
 
-/// Files that somebody has prepared, before the real program: it ends by itself, with an answer or an error, in little memory.
+/// Prepared files, read by the real program: it ends by itself, with an answer or an error, in little memory.
 @Suite struct HostileNumbersTests {
     /// What a program may take here: malloc fails beyond it, and the program with it.
     private static let memory = 256 << 20

@@ -55,7 +55,7 @@ import Testing
         #expect(!TestFile.exists(scene.loginFile))
     }
 
-    @Test func aStoppedQuestionGivesTheTerminalBackAndIsAskedAnewWhenItGoesOn() async throws {
+    @Test func aStoppedQuestionGivesTheTerminalBackAndIsAskedAgainWhenItGoesOn() async throws {
         let scene = try LoginScene()
         let command = "\(try BuiltProducts.executable("prsnlctl")) --config \(scene.fixture.configuration)"
         // A shell with job control, which says how it finds its terminal, and brings the command back when it is told to.
@@ -276,7 +276,7 @@ import Testing
         var information = stat()
         stat(scene.fixture.configuration, &information)
         #expect(information.st_mode & 0o777 == 0o644)
-        // Again it is the same; another one is refused, and nobody is asked.
+        // Again it is the same; another one is refused, and the server is not asked.
         let again = try await scene.logIn(.owner, ["--server", scene.server.url])
         #expect(again.exit == .status(0) && !again.stdout.contains("written"), "\(again)")
         let asked = scene.server.requestCount
@@ -335,7 +335,7 @@ import Testing
         #expect(!TestFile.exists(scene.loginFile))
         #expect(scene.server.requests(.path("/api/auth/logout")).count == 1)
         // A write waits; and the next login brings it on its way.
-        let note = try await scene.fixture.control("note", "written while nobody was logged in")
+        let note = try await scene.fixture.control("note", "written while logged out")
         #expect(note.exit == .status(0), "\(note)")
         #expect(scene.server.captures.isEmpty)
         let again = try await scene.logIn()
@@ -369,8 +369,8 @@ import Testing
 
     @Test func withoutTheDaemonWhoamiSaysWhatTheFilesSay() async throws {
         let scene = try LoginScene()
-        let nobody = try await scene.whoami()
-        #expect(nobody.source == .file && nobody.credentials.kind == .none && nobody.copyAccount == nil)
+        let before = try await scene.whoami()
+        #expect(before.source == .file && before.credentials.kind == .none && before.copyAccount == nil)
         try await scene.makeCopy()
         let asked = scene.server.requestCount
         let ended = try await scene.fixture.control("whoami")

@@ -10,7 +10,7 @@ import Testing
 @testable import Commands
 @testable import Requests
 
-/// What becomes of a login that somebody has made, and of one that is ended: stored and good, or neither.
+/// What becomes of a new login, and of one that is ended: stored and good, or neither.
 @Suite struct LoginFateTests {
     private static let ending = RequestMatcher.path("/api/auth/logout")
 
@@ -84,7 +84,7 @@ import Testing
             ["login", "--email", DevAccount.owner.email, "--password-stdin"],
             input: DevAccount.owner.password + "\n")
         try await scene.server.waitForRequest(.login)
-        // Whoever waits for the lock has begun, and has no socket yet.
+        // A daemon that waits for the lock has begun, and has no socket yet.
         var lock: DatabaseLock? = try DatabaseLock(database: scene.fixture.database)
         let daemon = try scene.fixture.start()
         _ = try await daemon.waitForErrorLine(containing: "waiting for process")

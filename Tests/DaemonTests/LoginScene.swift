@@ -8,7 +8,7 @@ import Store
 import TestSupport
 import Testing
 
-/// A machine on which nobody has logged in yet: a server, a configuration without a key, and the two binaries.
+/// A machine before the first login: a server, a configuration without a key, and the two binaries.
 final class LoginScene: Sendable {
     let fixture: DaemonFixture
     var server: DevServer { fixture.server }

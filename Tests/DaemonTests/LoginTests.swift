@@ -224,7 +224,7 @@ import Testing
         scene.expectCleanWire()
     }
 
-    @Test func aPairThatIsNotStoredIsSaidToWhoeverAsks() async throws {
+    @Test func aPairThatIsNotStoredIsReported() async throws {
         let scene = try Scene()
         try scene.logIn()
         let daemon = try await scene.fixture.startReady()

@@ -172,7 +172,7 @@ import Testing
     func anInterruptedCaptureSaysHowFarItCame(signal: Int32) async throws {
         let fixture = try DaemonFixture()
         #expect(try await fixture.run(["--once"]).exit == .status(0))
-        // A pipe that stays open, as from somebody who types.
+        // A pipe that stays open, as from a person who types.
         let pipe = fixture.folder.file("pipe")
         #expect(mkfifo(pipe, 0o600) == 0)
         let capture = try ChildProcess(
@@ -181,7 +181,7 @@ import Testing
                 "-c", #"exec "$0" --config "$1" capture --stdin < "$2""#, try BuiltProducts.executable("prsnlctl"),
                 fixture.configuration, pipe,
             ], environment: ["HOME": fixture.folder.path, "LANG": "C.UTF-8"])
-        // Not blocking: a child that fails to start would leave nobody to read.
+        // Not blocking: a child that fails to start would leave no reader.
         let writer = try await eventually("a reader") { () -> Int32? in
             let descriptor = open(pipe)
             return descriptor >= 0 ? descriptor : nil

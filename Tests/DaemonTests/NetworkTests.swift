@@ -237,7 +237,7 @@ struct NetworkTests {
             comeBack: { try names.setKnown(true) })
     }
 
-    /// One that takes questions and never answers, and a machine on which nobody takes any.
+    /// One that takes questions and never answers, and a machine without one.
     @Test(arguments: [true, false])
     func aPingSaysThatTheNameIsNotResolved(isListening: Bool) async throws {
         let names = try Names(isKnown: false, server: isListening ? NetworkCable.Family.ipv4.gateway : "127.0.0.1")

@@ -145,7 +145,7 @@ import Testing
         #expect(
             try await broken.waitForExit() == .status(1) && broken.shown.contains("What was written is in"),
             "\(broken.shown)")
-        // As git has it: an empty text gives up. One that stays wrong is not shown for ever.
+        // As git has it: an empty text gives up. One that stays wrong is not shown forever.
         let emptied = try edited(by: ":>")
         #expect(
             try await emptied.waitForExit() == .status(0) && emptied.shown.contains("nothing was changed"),
@@ -194,7 +194,7 @@ import Testing
         #expect(shown.theirs?["title"] == .text("changed elsewhere"))
         #expect(!shown.requests.isEmpty)
         #expect(fixture.server.item(item.id)?.title == "changed elsewhere")
-        // Whoever has looked may overwrite it.
+        // A person who has looked may overwrite it.
         #expect(try await fixture.control("retry-queue", "1").exit == .status(0))
         try await eventually("the edit") { fixture.server.item(item.id)?.title == "changed here" }
         #expect(try await daemon.terminate() == .status(0))
@@ -213,7 +213,7 @@ import Testing
             line.hasPrefix(
                 "prsnlctl: #1 waits: Server error: Failed to update item: column … does not exist; next attempt in "),
             "\(line)")
-        // Somebody mends it, and says so.
+        // A person repairs it, and says so.
         try await eventually("the retry to be taken") {
             let retry = try await fixture.control("retry-queue", "1", "--json")
             return try fixture.decode(RetryReport.self, retry).touched == 1
@@ -241,7 +241,7 @@ import Testing
         try await eventually("the first attempt") { try entries(fixture)[0].attempts == 1 }
         let first = try fixture.decode(RetryReport.self, try await fixture.control("retry-queue", "--json"))
         let second = try fixture.decode(RetryReport.self, try await fixture.control("retry-queue", "--json"))
-        // It was tried a moment ago: whoever asks again and again does not make the server be asked as often.
+        // It was tried a moment ago: asking again and again does not make the server be asked as often.
         #expect(first.touched == 0 && second.touched == 0)
         #expect(second.skipped.map(\.entry) == [1])
         #expect(try entries(fixture)[0].attempts == 1)

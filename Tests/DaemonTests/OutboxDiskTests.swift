@@ -195,7 +195,7 @@ import Testing
         #expect(try await daemon.terminate() == .status(0))
     }
 
-    // MARK: Somebody else's file
+    // MARK: Another user's file
 
     /// Who holds the lock is said at once, and the write is tried until the lock is free.
     @Test(arguments: [false, true])
@@ -279,7 +279,7 @@ import Testing
         #expect(ended.exit == .status(1), "\(ended)")
         let error = try fixture.decode(FailureReport.self, ended).error
         #expect(error.codeName == "database_replaced")
-        // Not that of another daemon: this one was started by hand.
+        // Not that of another daemon: this one was started manually.
         #expect(error.nextCommand == nil)
         daemon.signal(signal)
         _ = try await daemon.waitForExit()
@@ -364,7 +364,7 @@ import Testing
         #expect(try total(fixture) == 1)
     }
 
-    /// Somebody who is neither root nor the one who runs the tests.
+    /// A user who is neither root nor the one who runs the tests.
     private let stranger: uid_t = 65_533
 
     private func runAsStranger(_ fixture: DaemonFixture, _ arguments: [String]) async throws -> DaemonFixture.Ended {

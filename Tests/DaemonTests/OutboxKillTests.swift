@@ -19,7 +19,7 @@ import Testing
             let daemon = try await scene.fixture.startReady(environment: Self.crash(point))
             let ended = try await scene.give(kind)
             #expect(try await daemon.waitForExit() == .signal(SIGKILL))
-            // Whoever is told that it failed gives the command again.
+            // A person who reads that it failed gives the command again.
             #expect(ended.exit == .status(0), "\(ended)")
             #expect(ended.stderr.contains("the daemon ended before it answered; asking again"), "\(ended)")
             #expect(ended.stdout.hasPrefix("queued #"), "\(ended)")

@@ -68,7 +68,7 @@ private struct WriteLoad {
         for _ in 0..<Int.random(in: 1...2, using: &random) where daemon.pollExit() == nil {
             try await write(to: daemon, waitingForAnswer: isKilledByServer)
         }
-        // A server that is asked no more kills nobody.
+        // A server that is asked no more kills no daemon.
         if isKilledByServer { try await untilDead(daemon) }
         Victim.spend(Int.random(in: 0..<200_000, using: &random))
         daemon.signal(SIGKILL)

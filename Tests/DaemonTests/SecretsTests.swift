@@ -5,7 +5,7 @@ import PRSNLCore
 import TestSupport
 import Testing
 
-/// Marked secrets, looked for wherever somebody else could see them. A server that repeats them does its worst.
+/// Marked secrets, looked for wherever another user could see them. A server that repeats them does its worst.
 @Suite struct SecretsTests {
     /// An answer with the secret in each place that a server could put it.
     private func echo(_ status: Int, _ secret: String) -> Fault {
@@ -45,7 +45,7 @@ import Testing
         #expect(proxy.requestCount == 0)
     }
 
-    /// NSS's log of keys, which libcurl would write for whoever sets a variable.
+    /// NSS's log of keys, which libcurl would write when a variable is set.
     @Test func theKeysOfConnectionsAreWrittenNowhere() async throws {
         let fixture = try DaemonFixture()
         let folder = fixture.folder

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import TestSupport
 
-/// Everything of the two programs that somebody else could get to see, by where it was seen, to be searched for secrets.
+/// Everything of the two programs that another user could get to see, by where it was seen, to be searched for secrets.
 struct Sightings {
     private(set) var places: [(place: String, bytes: [UInt8])] = []
 

@@ -115,7 +115,7 @@ import Testing
         _ = try await daemon.waitForErrorLine(containing: complaint)
         let meals = Self.meals(socket)
         try await socket.waitForLine("what hangs") { $0.hasPrefix("STATUS=hung: \(name)") }
-        // Nobody restarts it here, so it says so again when the time is over once more.
+        // It is not restarted here, so it says so again when the time is over once more.
         try await eventually("the second complaint") { daemon.stderr.split(separator: complaint).count > 2 }
         #expect(Self.meals(socket) == meals)
         // By its own deadline, a moment before the 2 s that it promises.

@@ -54,7 +54,7 @@ final class WriteScene: Sendable {
         }
     }
 
-    /// Gives the command to whoever has the file.
+    /// Gives the command to the process that has the file.
     func give(
         _ kind: Kind, _ more: [String] = [], environment: [String: String] = [:]
     ) async throws -> DaemonFixture.Ended {

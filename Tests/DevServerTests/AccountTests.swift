@@ -36,7 +36,7 @@ import Testing
         #expect(try client.get("/api/auth/me", headers: bearer(token)).text == #"{"detail":"Token has expired"}"#)
     }
 
-    @Test func aTokenCanBecomeSomebodyElses() throws {
+    @Test func aTokenCanBecomeAnotherAccounts() throws {
         let server = try server()
         let token = server.issueToken()
         server.reassignTokens(to: .other)
@@ -105,7 +105,7 @@ import Testing
     }
 }
 
-/// A wall clock that is moved by hand.
+/// A wall clock that the test moves.
 final class Clock: Sendable {
     private let time: Mutex<Timestamp>
 

@@ -79,7 +79,7 @@ import Testing
         #expect(try client.page("?limit=100").ids[2] == before[3])
         _ = try client.request("POST", "/__dev/hide?id=\(before[3])")
         #expect(try client.page("?limit=100").ids[2] == before[4])
-        #expect(try client.request("POST", "/__dev/edit?id=nobody").status == 404)
+        #expect(try client.request("POST", "/__dev/edit?id=missing").status == 404)
 
         _ = try client.request("POST", "/__dev/fault?kind=status&status=502&times=2&skip=1")
         #expect(try (0..<4).map { _ in try client.get("/api/timeline").status } == [200, 502, 502, 200])

@@ -86,7 +86,7 @@ import Testing
         #expect(try #require(server.text(of: Self.id)).content == "Not yet")
     }
 
-    /// What a person wrote is never another text: a client that looks for its note would take it for somebody else's.
+    /// What a person wrote is never another text: a client that looks for its note would take it for another's.
     @Test func aNoteThatCouldNotBeProcessedHasNoText() throws {
         let server = try start([], texts: 100...100)
         let headers = ["Authorization": "Bearer \(server.issueToken())"]
@@ -214,7 +214,7 @@ import Testing
 
     // MARK: What the endpoint does not do
 
-    /// Nobody is asked for an account, unless a release is told to.
+    /// No account is asked for, unless the release is set to.
     @Test func anybodyReadsAnyItem() throws {
         var others = item()
         others.owner = DevAccount.other.id
@@ -255,7 +255,7 @@ import Testing
         clock.advance(by: .seconds(1))
         #expect(try content() == truth)
         server.edit(Self.id) { $0.content = "Edited" }
-        #expect(try content() == truth, "kept anew")
+        #expect(try content() == truth, "kept again")
         server.clearCache()
         #expect(try content() == "Edited")
     }
@@ -311,7 +311,7 @@ import Testing
         #expect(try #require(server.text(of: Self.id)).transcription == "Größe\ntwo")
         server.edit(Self.id) { $0.status = "pending" }
         #expect(try server.get("/__dev/text?id=\(Self.id)").status == 204)
-        #expect(try server.get("/__dev/text?id=nobody").status == 404)
+        #expect(try server.get("/__dev/text?id=missing").status == 404)
 
         _ = try server.once("POST", "/__dev/fault?kind=status&status=500&times=0&path=\(Self.target)")
         #expect(try server.get(Self.target).status == 500)
@@ -323,7 +323,7 @@ import Testing
         let folder = TemporaryDirectory()
         var video = item("video")
         video.transcription = "Said\nin it"
-        video.metadata = #"{"author":"Somebody"}"#
+        video.metadata = #"{"author":"A person"}"#
         for _ in 0..<2 {
             let server = try start([video]) { $0.journal = folder.file("journal") }
             #expect(server.items() == [video])

@@ -27,7 +27,7 @@ extension FuzzTarget {
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
         file.fill(bytes)
         let environment = ProcessEnvironment(
-            variables: variables, workingDirectory: "/work", homeDirectory: "/home/somebody")
+            variables: variables, workingDirectory: "/work", homeDirectory: "/home/user")
         let (loaded, problems) = LoadedConfiguration.examine(file: file.path, environment: environment)
         guard problems.isEmpty else { throw ConfigurationFailure(problems: problems) }
         return loaded
@@ -38,7 +38,7 @@ extension FuzzTarget {
         switch problem.origin {
         case .file(_, let line): require((1...lines).contains(line), "line \(line) of \(lines)")
         // The socket's default follows from the database's path.
-        case .builtIn: require(problem.key == "control_socket", "nobody wrote it: \(problem)")
+        case .builtIn: require(problem.key == "control_socket", "no one wrote it: \(problem)")
         case .environment: fatalError("there is no environment")
         }
     }

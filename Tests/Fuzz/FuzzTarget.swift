@@ -1,4 +1,4 @@
-/// What is fed with bytes that nobody has checked: a name, which is also that of its corpus, and what must hold.
+/// What is fed with unchecked bytes: a name, which is also that of its corpus, and what must hold.
 struct FuzzTarget: Sendable {
     let name: String
     /// Traps where something does not hold: that is how libFuzzer is told.

@@ -96,7 +96,7 @@ struct DevServerTests {
         #expect(
             try await test.client.session().account() == Account(id: owner.id, email: owner.email, name: owner.name))
         server.expireTokens()
-        #expect(try await test.client.session().account().id == DevAccount.testUser.id, "200, and somebody else")
+        #expect(try await test.client.session().account().id == DevAccount.testUser.id, "200, and another account")
     }
 
     @Test(arguments: Dialect.allCases)

@@ -25,7 +25,7 @@ final class LoginFixture: Sendable {
 
     /// - Parameters:
     ///   - ahead: of the server's clock, before ours.
-    ///   - waits: Waiting takes for ever, in place of moving the clock.
+    ///   - waits: Waiting takes forever, in place of moving the clock.
     init(
         clockAhead ahead: Duration = .zero, waits: Bool = false,
         _ change: (inout DevServer.Configuration) -> Void = { _ in }

@@ -72,7 +72,7 @@ struct PingTests {
     }
 
     @Test func aNameThatDoesNotExistFailsInTheResolution() async throws {
-        // RFC 6761: nobody may answer for it.
+        // RFC 6761: no server may answer for it.
         let test = try TestClient("https://prsnl.invalid")
         let ping = await test.client.ping()
         #expect(ping.error?.code == .nameNotResolved)

@@ -62,7 +62,7 @@ import Testing
         fixture.expectCleanWire()
     }
 
-    @Test func aTokenThatExpiredWhileNobodyAskedIsNeverSent() async throws {
+    @Test func aTokenThatExpiredUnusedIsNeverSent() async throws {
         let fixture = try LoginFixture()
         // As after a night's sleep, with a client that knows nothing of the server yet.
         fixture.age(by: .seconds(30_000))
@@ -77,7 +77,7 @@ import Testing
         let portal = Fault.answer(
             status: 200, headers: ["content-type": "text/html", "date": "Thu, 01 Jan 2015 00:00:00 GMT"],
             body: "<html>welcome</html>")
-        // Nobody knows the server's time yet, and the portal's is not believed.
+        // The server's time is unknown yet, and the portal's is not believed.
         fixture.age(by: .seconds(3_600))
         fixture.server.script(portal, on: .health)
         #expect(await apiError { () async throws(APIError) in try await fixture.read() }?.code == .portal)
@@ -181,7 +181,7 @@ import Testing
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        // Those that asked with the new token and were refused all the same are told so.
+        // Those that asked with the new token and were refused again get the refusal.
         #expect(counts.contains(2))
         #expect(fixture.renewals == 1)
     }
@@ -199,7 +199,7 @@ import Testing
         #expect(fixture.renewals == 2)
     }
 
-    @Test func aServerThatRefusesWhateverItIsShownIsNotAskedForLoginsForEver() async throws {
+    @Test func aServerThatRefusesWhateverItIsShownIsNotAskedForLoginsForever() async throws {
         let fixture = try LoginFixture()
         fixture.server.script(Self.refused, on: .capture, times: .max)
         for _ in 0..<5 {

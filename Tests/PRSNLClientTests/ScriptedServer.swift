@@ -122,7 +122,7 @@ final class ScriptedServer: Sendable {
         detach {
             var connection = Connection(socket: socket)
             defer {
-                // Under the lock, so that `stop` never touches a number that the kernel has given to somebody else.
+                // Under the lock, so that `stop` never touches a number that the kernel has reused.
                 shared.state.withLock { state in
                     state.connections.removeAll { $0 == socket }
                     close(socket)

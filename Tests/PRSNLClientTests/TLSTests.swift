@@ -38,7 +38,7 @@ struct TLSTests {
     ///
     /// - Parameters:
     ///   - name: the host's, as in subjectAltName.
-    ///   - isSelfSigned: else an authority signs it, whose certificate nobody gets.
+    ///   - isSelfSigned: else an authority signs it, whose certificate is not given out.
     private func makeCertificate(
         _ name: String, _ validity: Validity, isSelfSigned: Bool, in folder: TemporaryDirectory
     ) async throws {

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import PRSNLClient
 
-/// Time that passes only when somebody waits: nothing sleeps really, and every wait is on record.
+/// Time that passes only when a task waits: nothing sleeps really, and every wait is on record.
 final class VirtualTime: Sendable {
     private struct State {
         var now = Timestamp(microseconds: 1_750_000_000_000_000)

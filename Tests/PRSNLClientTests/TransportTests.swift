@@ -25,7 +25,7 @@ struct TransportTests {
         #expect(test.time.waits.count == 2)
     }
 
-    @Test func aPortWhereNobodyListens() async throws {
+    @Test func aPortWithoutAListener() async throws {
         let server = try ScriptedServer(always: .closed)
         let url = server.url
         server.stop()
@@ -39,7 +39,7 @@ struct TransportTests {
 
     // MARK: With a proxy
 
-    @Test func aProxyWhereNobodyListensIsNamed() async throws {
+    @Test func aProxyWithoutAListenerIsNamed() async throws {
         let proxy = try ScriptedServer(always: .closed)
         let url = proxy.url
         proxy.stop()

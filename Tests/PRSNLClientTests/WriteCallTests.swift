@@ -81,7 +81,7 @@ struct WriteCallTests {
         #expect(error.saysURLExists && error.isPRSNLError)
         #expect(error.kind == .invalidInput(message: error.detail ?? ""))
         #expect(error.detail?.contains("mine") == false, "titles are not shown")
-        #expect(fixture.server.appliedWrites.created == 1, "hidden while it is processed, and known all the same")
+        #expect(fixture.server.appliedWrites.created == 1, "hidden while it is processed, and known nevertheless")
         fixture.server.setQuirks { $0.autoTypeFails = true }
         let other = await apiError { () async throws(APIError) in
             try await fixture.create(NewItem(url: "https://example.org/other", type: "poem"))

@@ -78,7 +78,7 @@ struct WriteFaultTests {
         #expect(error?.kind == .networkError(.connectFailed) && error?.mayHaveReachedServer == false)
     }
 
-    /// A 2xx of a creation without an id, and of an edit of another item: something was done, and nobody knows what.
+    /// A 2xx of a creation without an id, and of an edit of another item: something was done, and it is unknown what.
     @Test func anAnswerWithoutItsItemIsAnUnknownOutcome() async throws {
         for dialect in Dialect.allCases {
             for body in ["{}", #"{"id":null}"#, #"{"id":7}"#, #"{"id":""}"#] {

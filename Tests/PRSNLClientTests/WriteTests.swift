@@ -70,7 +70,7 @@ struct WriteTests {
         #expect(test.time.waits.isEmpty)
     }
 
-    @Test func aWriteThatFindsNobodyCertainlyDidNotArrive() async throws {
+    @Test func aWriteWithoutAServerCertainlyDidNotArrive() async throws {
         let server = try ScriptedServer(always: .closed)
         let url = server.url
         server.stop()

@@ -31,7 +31,7 @@ struct FolderOwnerTests {
         let secret = folder.file("secret")
         try TestFile.write("root's", to: secret, mode: mode)
         #expect(try FolderOwner.run(beside: theirs + "/file") { _ in canRead(secret) } == false)
-        // And what belongs to them is theirs, also from within a run of somebody else's.
+        // And what belongs to them is theirs, also from within a run of another owner.
         try TestFile.write("theirs", to: theirs + "/file", mode: 0o600)
         try owner.own(theirs + "/file", mode: 0o600)
         let read = try FolderOwner.run(beside: theirs + "/new") { path throws(UserFacingError) in

@@ -35,7 +35,7 @@ import Testing
         #expect(isLate())
     }
 
-    @Test func aRestIsAsLongAsWasSaidOrForEver() {
+    @Test func aRestIsAsLongAsWasSaidOrForever() {
         heartbeat.rest(atMost: .seconds(900))
         clock.pass(910)
         #expect(!isLate())

@@ -89,7 +89,7 @@ struct DebianLifeTests {
     }
 
     /// Whatever it is that may hold writes: a purge has no program that could read it.
-    @Test func aPurgeKeepsWhatNobodyCouldReadAsACopyWithoutWrites() async throws {
+    @Test func aPurgeKeepsAnUnreadableFileAsACopyWithoutWrites() async throws {
         let said = try await inScratchRoot(
             """
             inside dpkg --install /current.deb

@@ -72,7 +72,7 @@ class Postgres:
         tour.wait_until(is_up, "PostgreSQL", 60, 0.05)
 
     def kill(self, random):
-        """The server, or one of its processes, after which it starts all of them anew."""
+        """The server, or one of its processes, after which it starts all of them again."""
         backends = children(self.process.pid)
         if backends and random.random() < 0.3:
             kill(random.choice(backends))

@@ -114,7 +114,7 @@ import Testing
                 try await machine.property("StatusText", of: "prsnld@new").hasPrefix("online, 40 items, complete")
             }
 
-            // One that is there is nobody's to overwrite.
+            // An existing one is not overwritten.
             let elsewhere = try await machine.run(
                 ["prsnlctl", "--instance", "new", "login", "--server", "http://127.0.0.1:9", "--email", "a@b"])
             #expect(elsewhere.exit == .status(1), "\(elsewhere)")

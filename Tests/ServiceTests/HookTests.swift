@@ -11,7 +11,7 @@ import Testing
     private static let home = "/home/alone"
     private static let hooks = "\(home)/.config/prsnld/hooks"
 
-    /// Somebody whose systemd runs without a session.
+    /// A user whose systemd runs without a session.
     private struct Person {
         let machine: Machine
         let number: String

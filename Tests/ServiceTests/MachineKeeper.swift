@@ -4,8 +4,8 @@ import Synchronization
 import TestSupport
 
 /// What makes a machine and cleans up after it: a shell, with namespaces for processes and mounts of its own. Whatever is
-/// mounted and started in there ends with the shell, and the shell ends when this process does, because nobody holds the
-/// other end of its pipe any more. Only an empty folder and empty control groups may stay, which the next one removes.
+/// mounted and started in there ends with the shell, and the shell ends when this process does, because then the
+/// other end of its pipe is closed. Only an empty folder and empty control groups may stay, which the next one removes.
 final class MachineKeeper: Sendable {
     private static let prefix = "prsnl-machine-"
 
@@ -87,10 +87,10 @@ final class MachineKeeper: Sendable {
         done
         # It forbids packages to start anything, in containers for builds.
         rm -f root/usr/sbin/policy-rc.d
-        # Nobody reads manuals there, and indexing them takes longer than all else.
+        # No one reads manuals there, and indexing them takes longer than all else.
         rm -f root/var/lib/man-db/auto-update
         tr -d - </proc/sys/kernel/random/uuid >root/etc/machine-id
-        # Where nobody has mounted control groups, as in some containers: here, and for nobody else.
+        # Where control groups are not mounted, as in some containers: here, and for this machine only.
         groups=/sys/fs/cgroup trees=
         if [ ! -e $groups/cgroup.procs ] && [ ! -e $groups/systemd/cgroup.procs ] &&
             [ ! -e $groups/unified/cgroup.procs ]; then
@@ -105,16 +105,16 @@ final class MachineKeeper: Sendable {
             echo $$ >"$tree/$name/cgroup.procs"
             trees="$trees $tree"
         done
-        # What the machine hides is to be there for nobody in it.
+        # What the machine hides is invisible to all in it.
         empty=
         for path in "$@"; do [ ! -d "$path" ] || empty="$empty --tmpfs=$path"; done
         systemd-nspawn --quiet --directory=root --boot --machine="$name" --private-network --register=no --keep-unit \\
             --console=pipe --link-journal=no $empty -- systemd.unit=multi-user.target </dev/null &
-        # Until nobody holds the other end.
+        # Until the other end is closed.
         cat "$folder/life" >/dev/null
         kill -KILL -1
         wait
-        # Nobody else may see these. What was killed may take a moment to go.
+        # No other process may see these. What was killed may take a moment to go.
         for tree in $trees; do
             echo $$ >"$tree/cgroup.procs"
             tries=0
@@ -139,7 +139,7 @@ final class MachineKeeper: Sendable {
 
     // MARK: What earlier ones left
 
-    /// Removes folders and control groups of keepers that do not live any more: nobody reads their pipes.
+    /// Removes folders and control groups of keepers that have ended: their pipes have no reader.
     private static func removeStale() throws {
         for name in entries(of: "/tmp") where name.hasPrefix(prefix) {
             let folder = "/tmp/\(name)"

@@ -62,13 +62,13 @@ import Testing
             let file = try await answer(machine, Self.request)
             #expect(file.contains("\nprsnld_up 0\n") && file.contains("\nprsnld_items{state=\"live\"} 40\n"), "\(file)")
             try await waitUntilIdle(machine)
-            // As nobody of the daemon's, and without a line in the journal.
+            // As another user than the daemon, and without a line in the journal.
             #expect(try await machine.journal(of: "prsnld-metrics@*").isEmpty)
             #expect(try await machine.run("systemctl", "is-failed", Self.socket).stdout == "active\n")
         }
     }
 
-    @Test func whoeverSaysNothingOrLeavesOrTalksNonsenseKeepsNobodyFromScraping() async throws {
+    @Test func aClientThatSaysNothingOrLeavesOrTalksNonsenseKeepsNoOtherFromScraping() async throws {
         try await ServiceScene.run { scene in
             let machine = scene.machine
             try await scene.startComplete()
@@ -86,7 +86,7 @@ import Testing
             }
             try await waitUntilIdle(machine)
             #expect(try await answer(machine, #"\0\1\2 no\r\n\r\n"#).hasPrefix("HTTP/1.1 400 "))
-            // All of it is taken from whoever sends it, who then hears why.
+            // All of it is read, and the answer says why it is refused.
             let long = try await answer(machine, #"GET /metrics HTTP/1.1\r\nA: %0300000d"#)
             #expect(long.hasPrefix("HTTP/1.1 431 "), "\(long)")
             let endless = try machine.start([

@@ -18,7 +18,7 @@ import Testing
                 "systemd-analyze", "verify", "prsnld.service", "prsnld@work.service")
             #expect(verify.exit == .status(0) && verify.stderr.isEmpty, "\(verify)")
             #expect(try await machine.must("stat", "--format=%a %U:%G", "/var/lib/prsnld") == "750 prsnld:prsnld")
-            // Started all the same, it says what is missing, once.
+            // When it is started nevertheless, it says what is missing, once.
             let start = try await machine.run("systemctl", "start", ServiceScene.unit)
             #expect(start.exit != .status(0))
             try await machine.waitFor("failed")
@@ -46,7 +46,7 @@ import Testing
             try await scene.waitFor("the delivery") { $0.outbox?.waiting == 0 }
             #expect(scene.server.captures.count == 1)
 
-            // One that was stopped by hand stays so.
+            // One that was stopped manually stays so.
             try await machine.must("systemctl", "stop", ServiceScene.unit)
             try await machine.must("sh", "-c", "dpkg --install /srv/prsnld_99*.deb")
             #expect(try await machine.property("ActiveState") == "inactive")
@@ -118,7 +118,7 @@ import Testing
             try await scene.waitFor("the delivery") { $0.outbox?.waiting == 0 && $0.copy.live == 41 }
             #expect(scene.server.captures.map(\.content) == ["not yet on the server"])
 
-            // What has changed since the programs went nobody can look into.
+            // Without the programs, what has changed since cannot be read.
             try await machine.must("apt-get", "-q", "-y", "remove", "prsnld")
             try await machine.must("touch", ServiceScene.database)
             let changed = try await machine.must("apt-get", "-q", "-y", "purge", "prsnld")
@@ -142,7 +142,7 @@ import Testing
             #expect(count == "40")
             #expect(TestFile.exists(machine.path(ServiceScene.configuration)))
 
-            // Installed again, it goes on where it was, as it would have without the removal; unless nobody wants it to.
+            // Installed again, it goes on where it was, as it would have without the removal; unless it was disabled.
             let current = try await DebianPackage.current.value
             try await machine.install(current)
             #expect(try await machine.property("ActiveState") == "active")

@@ -11,7 +11,7 @@ import Testing
 @Suite(.enabled(if: Machine.isToBeUsed, "machines of a test's own need root")) struct ReaderTests {
     private static let count = "SELECT count(*) FROM timeline"
 
-    /// With somebody in the group, and somebody who is not.
+    /// With a member of the group, and a user who is none.
     private func withPeople(_ body: (ServiceScene) async throws -> Void) async throws {
         try await ServiceScene.run { scene in
             try await scene.machine.must("useradd", "--no-create-home", "--groups", "prsnld", "member")

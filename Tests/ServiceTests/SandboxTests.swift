@@ -227,7 +227,7 @@ import Testing
             #expect(found.contains("/etc/credstore/prsnld.api-key"), "\(found)")
             #expect(
                 found.allSatisfy { $0.hasPrefix("/etc/credstore/") || $0.hasPrefix("/run/credentials/") }, "\(found)")
-            // Which nobody else reads.
+            // Which no other user reads.
             try await machine.must("useradd", "--no-create-home", "--groups", "prsnld", "member")
             for path in ["/etc/credstore/prsnld.api-key", "/run/credentials/prsnld.service/api-key"] {
                 let look = try await machine.run("cat", path, as: .named("member"))

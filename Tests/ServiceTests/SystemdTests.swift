@@ -51,7 +51,7 @@ import Testing
             try await machine.must("prsnlctl", "sync", "--wait")
             try await eventually("a debug line") { try await machine.journal().contains { $0.priority == "7" } }
 
-            // A wrong configuration changes nothing, and is an error of the log, also where the signal comes by hand.
+            // A wrong configuration changes nothing, and is an error of the log, also where a person sends the signal.
             try await scene.configure("log_level = loud")
             try await machine.must("systemctl", "kill", "--signal=HUP", ServiceScene.unit)
             let line = try await machine.waitForJournal(containing: "everything stays as it was")
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aDatabaseThatCannotBeUsedEndsTheServiceUntilSomebodyHasLooked() async throws {
+    @Test func aDatabaseThatCannotBeUsedEndsTheServiceUntilItIsRepaired() async throws {
         try await ServiceScene.run { scene in
             let machine = scene.machine
             try await scene.override("RestartSec=10ms")
@@ -175,7 +175,7 @@ import Testing
             #expect(try await machine.property("NRestarts") == "0")
             let line = try await machine.waitForJournal(containing: "poll_intervall")
             #expect(line.priority == "3")
-            // Mended, it starts without more ado.
+            // Once corrected, it starts.
             try await scene.configure()
             try await scene.startComplete()
         }

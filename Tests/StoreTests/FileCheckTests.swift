@@ -106,7 +106,7 @@ import Testing
             "local",
             "INSERT INTO local_item (entry_id, id, created_at) VALUES (99, 'local-9', '2025-01-01T00:00:00.000000Z')"
         ),
-        ("local", "INSERT INTO held_item VALUES ('nobody', 2)"),
+        ("local", "INSERT INTO held_item VALUES ('missing', 2)"),
         ("writes", "UPDATE outbox SET attempts = 5 WHERE id = 2"),
         ("index", "INSERT INTO search_tag VALUES ('x', '2025-01-01T00:00:00.000000Z', 999)"),
         ("index", "INSERT INTO search_piece VALUES (998, 999)"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// A file that somebody has prepared for those who look at it.
+/// A file that was prepared to harm those who read it.
 @Suite struct HostileFileTests {
     private static let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 
@@ -76,7 +76,7 @@ import Testing
         #expect(try errorCode { _ = try Store(path: fixture.path) } == .databaseLinked)
     }
 
-    /// A sound file of gigabytes takes minutes, and damage in it must not go unseen: whoever asks for that sets the limit.
+    /// A sound file of gigabytes takes minutes, and damage in it must not go unseen. The caller sets the limit.
     @Test func theWholeFileIsReadHoweverLongThatTakes() async throws {
         let fixture = StoreFixture()
         let store = try fixture.open()

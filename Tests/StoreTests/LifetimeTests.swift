@@ -14,7 +14,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test func aStoreThatNobodyClosesLeavesNothingEither() async throws {
+    @Test func aStoreThatIsNotClosedLeavesNothingEither() async throws {
         let directory = TemporaryDirectory("lifetime")
         try await expectNothingLeft() {
             _ = try Store(path: directory.file("prsnl.sqlite"))

@@ -138,7 +138,7 @@ import Testing
         await store.close()
     }
 
-    @Test func aPageWithAnUnreadableIdSuspectsNobody() async throws {
+    @Test func aPageWithAnUnreadableIdSuspectsNoItem() async throws {
         let store = try fixture.open()
         try await store.commit(Fixture.page((1...3).map { Fixture.item($0) }))
         var page = Fixture.page([1, 3].map { Fixture.item($0) })

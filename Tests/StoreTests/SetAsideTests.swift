@@ -67,7 +67,7 @@ import Testing
         #expect(try await errorCode { _ = try await store.setAside(as: name) } == .databaseBusy)
         #expect(!TestFile.exists(name(1)))
         #expect(try reader.summary().outbox.waiting == 1)
-        // Closed all the same, and the same copy at the next start.
+        // It was closed nevertheless, and is the same copy at the next start.
         let again = try Store(path: path)
         #expect(!again.wasStoppedUncleanly)
         #expect(again.binding.accountID == "a")
@@ -87,9 +87,9 @@ import Testing
     @Test func aFileThatWasReplacedIsNotRenamed() async throws {
         let store = try await makeCopy()
         rename(path, folder.file("elsewhere"))
-        try TestFile.write("somebody else's", to: path)
+        try TestFile.write("another's", to: path)
         #expect(try await errorCode { _ = try await store.setAside(as: name) } == .databaseReplaced)
-        #expect(try TestFile.text(path) == "somebody else's")
+        #expect(try TestFile.text(path) == "another's")
     }
 
     @Test(arguments: [

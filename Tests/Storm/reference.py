@@ -19,7 +19,7 @@ from wishes import WishJudge
 
 # How long a look takes at the most: microseconds.
 LOOK = 1_000_000
-# Why a write may be parked: somebody else changed or deleted the item, or nobody can say which item is the write's.
+# Why a write may be parked: another client changed or deleted the item, or the write's item is unknown.
 FAIR_PARKS = {"outcome_undecidable", "edit_conflict", "item_gone"}
 
 
@@ -167,7 +167,7 @@ class Judge:
             entry = self.by_key.get(key)
             if entry is None:
                 self.find("doubled", key, f"inserted for no entry: {rows[0].inserted}")
-            # Nobody can find what another client, or a backup, has taken away before its lost answer was looked up, or rewritten.
+            # What another client, or a backup, has taken away or rewritten before its lost answer was looked up cannot be found.
             elif any(not row.was_taken_by(following.inserted_at)
                      and (self.world.dialect == "E" or not row.was_rewritten_by(following.inserted_at))
                      for row, following in zip(rows, rows[1:])):
@@ -259,7 +259,7 @@ class Judge:
                     self.find("wrong deletion", row.id, f"{row.id} was removed for {entry}: {line}")
                     continue
                 if row.id not in asked:
-                    self.find("wrong deletion", row.id, f"{row.id} was removed by {entry}, and nobody asked for it")
+                    self.find("wrong deletion", row.id, f"{row.id} was removed by {entry}, and no one asked for it")
                 elif all(self.meant_another(write, row) for write in asked[row.id]):
                     self.find("wrong deletion", row.id, f"{row.id} was there before the capture that {entry} was to take "
                               f"back: {row.inserted}")

@@ -48,11 +48,11 @@ class OtherClient(threading.Thread):
         recent = self.ledger.recent("note", "capture")
         draw = self.random.random()
         if recent and draw < 0.5:
-            # Exactly what somebody at prsnlctl has just asked for, with other tags.
+            # Exactly what a user of prsnlctl has just asked for, with other tags.
             fields = self.random.choice(recent).fields
             body |= {"url": fields["url"]} if "url" in fields else {"content": fields["note"]}
         elif draw < 0.8:
-            # What somebody may delete and capture.
+            # What a user may delete and capture.
             body["url"] = f"https://storm.example/mkzx{self.count:06}z"
         else:
             body["content"] = f"Written elsewhere, number {self.count}"

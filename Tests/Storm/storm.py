@@ -228,7 +228,7 @@ class Storm:
         self.world.dev("clear-cache")
         self.world.keep_login()
         # A backup takes away more than a deletion or two: a person says that it is so, until they are told of no more. The texts
-        # come after that, for they may use up all patience: a write waits for ever behind an item that the server never finishes.
+        # come after that, for they may use up all patience: a write waits forever behind an item that the server never finishes.
         while True:
             code, answer, complaint = self.world.control("sync", "--full", "--wait", "--accept-deletions", seconds=120)
             if code not in (0, 4):

@@ -165,7 +165,7 @@ class Writer(threading.Thread):
         rows = self.world.setting.query(
             "SELECT id, title FROM timeline ORDER BY random() LIMIT 1" if self.random.random() < 0.3
             else "SELECT id, title FROM timeline WHERE id IN (SELECT id FROM timeline LIMIT 60) ORDER BY random() LIMIT 1")
-        # An item that cannot be asked for may keep its edits waiting for ever.
+        # An item that cannot be asked for may keep its edits waiting forever.
         if not rows or rows[0][0] in self.world.failing:
             return
         write = Write(kind, self.marker(), target=rows[0][0])

@@ -236,7 +236,7 @@ import Testing
         let now = fixture.time.now
         try await fixture.withEngine { _, store in
             let outcome = try await store.undo(now: now)
-            // The server has failed at it, and may have applied it all the same.
+            // The server has failed at it, and may still have applied it.
             #expect(outcome.kept.map(\.entry) == [1] && outcome.withdrawn == [2])
         }
         fixture.server.setQuirks { $0.patchFails = false }

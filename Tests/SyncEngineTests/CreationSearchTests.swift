@@ -27,7 +27,7 @@ import Testing
         #expect(outcome(candidate("a", title: "Groceries", status: "failed")) == .ambiguous)
         #expect(outcome(candidate("a", title: "Groceries", content: "Milk")) == .ambiguous)
         #expect(outcome(candidate("a", title: "Groceries", status: "pending")) == .unsettled)
-        // Retitled by somebody else before its text could be read.
+        // Retitled by another client before its text could be read.
         #expect(outcome(candidate("a", title: "Theirs", status: "pending")) == .unsettled)
         #expect(outcome(candidate("a", title: "Theirs", status: "failed")) == .ambiguous)
         #expect(

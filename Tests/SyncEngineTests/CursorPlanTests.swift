@@ -121,7 +121,7 @@ import Testing
         #expect(try plan.take(page([9, 8, 7], more: true)).change.coverage == nil)
         let (change, _) = try plan.take(page([7, 6, 3], more: true))
         #expect(change.coverage == Coverage.Interval(from: at(4), to: at(5), readAt: at(5)))
-        #expect(change.proven == at(4)...at(7), "what is not there is missing all the same")
+        #expect(change.proven == at(4)...at(7), "what is not there is missing nevertheless")
         #expect(plan.covered(at(6), at(6)) == nil)
     }
 

@@ -44,7 +44,7 @@ import Testing
         #expect(wait(.retry(after: .seconds(9_000)), failures: 1, draw: 0) == .seconds(3_600))
     }
 
-    @Test func aServerThatSaysSoonForEverIsAskedEverLessOften() {
+    @Test func aServerThatSaysSoonForeverIsAskedEverLessOften() {
         #expect(wait(.retry(after: .seconds(1)), failures: 8, draw: 0.9) < .seconds(2))
         #expect(wait(.retry(after: .seconds(1)), failures: 12, draw: 0.5) == .seconds(16))
         #expect(wait(.retry(after: .seconds(90)), failures: 12, draw: 0) == .seconds(90))
@@ -166,7 +166,7 @@ import Testing
         return schedule
     }
 
-    @Test func aSweepGoesOnAfterEachPollAndWakesNobodyInBetween() {
+    @Test func aSweepGoesOnAfterEachPollAndWakesNothingInBetween() {
         var schedule = polled(78_000)
         #expect(schedule.next(now: at(78_001)) == (.sweep, at(78_001)))
         schedule.begin(.sweep, at: at(78_001))
@@ -265,7 +265,7 @@ import Testing
             #expect(wait <= max(.seconds(4), now.duration(since: at(1_000))))
             now = setback.notBefore
         }
-        #expect(now > at(1_000 + 10 * 3_600), "it grows to an hour all the same")
+        #expect(now > at(1_000 + 10 * 3_600), "it grows to an hour nevertheless")
         now = at(500)
         for _ in 0..<20 {
             setback.fail(at: now, .retry(after: nil), draw: 1)

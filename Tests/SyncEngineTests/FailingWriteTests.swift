@@ -8,7 +8,7 @@ import Testing
 @testable import Store
 @testable import SyncEngine
 
-/// A write that fails again and again, or that is parked, is seen by whoever looks: nothing fails in silence.
+/// A write that fails again and again, or that is parked, is shown: nothing fails in silence.
 @Suite struct FailingWriteTests {
     private func fixture(patchFails: Bool) async throws -> PullFixture {
         let fixture = try PullFixture(.cursor, items: DevItem.generate(count: 5, seed: 1)) {

@@ -492,7 +492,7 @@ import Testing
     }
 
     /// The server has lost the item since its refusal, so it has no id to say.
-    @Test func aDeletionOfACaptureWhoseURLIsGoneByNowWaitsForNobody() async throws {
+    @Test func aDeletionOfACaptureWhoseURLIsGoneByNowWaitsForNothing() async throws {
         let fixture = try await fixture()
         let item = fixture.server.items()[0].id
         fixture.server.edit(item) { $0.url = "https://example.org/a" }

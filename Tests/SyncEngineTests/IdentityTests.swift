@@ -34,7 +34,7 @@ import Testing
         try fixture.expectExact()
     }
 
-    @Test func anExpiredTokenBeforeTheFirstPullBindsTheCopyToNobodyElse() async throws {
+    @Test func anExpiredTokenBeforeTheFirstPullBindsTheCopyToNoOtherAccount() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 300) + othersItems(5, owner: .testUser))
         try await fixture.pull()
         let old = fixture.credentials
@@ -113,7 +113,7 @@ import Testing
         try fixture.expectExact()
     }
 
-    @Test func aLogoutBeforeTheFirstPageIsAnsweredBindsTheCopyToNobody() async throws {
+    @Test func aLogoutBeforeTheFirstPageIsAnsweredBindsTheCopyToNoAccount() async throws {
         let fixture = try PullFixture(items: DevItem.generate(count: 200) + othersItems(100, owner: .other))
         let hold = fixture.server.script(.hold, on: .timeline)
         let store = try Store(path: fixture.path)

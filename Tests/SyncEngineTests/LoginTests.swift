@@ -83,7 +83,7 @@ import Testing
         #expect(fixture.server.captures.count == 2)
     }
 
-    @Test func aTokenThatTheServerTakesForNobodysIsRenewed() async throws {
+    @Test func aTokenThatTheServerDoesNotKnowIsRenewed() async throws {
         let fixture = try fixture()
         try await fixture.pull(credentials: login(fixture))
         let stale = login(fixture)
@@ -113,7 +113,7 @@ import Testing
         try fixture.expectExact()
     }
 
-    @Test func aServerThatKeepsTakingTheLoginForAnothersIsNotAskedForNewOnesForEver() async throws {
+    @Test func aServerThatKeepsTakingTheLoginForAnothersIsNotAskedForNewOnesForever() async throws {
         let fixture = try fixture()
         try await fixture.pull(credentials: login(fixture))
         let mine = login(fixture)

@@ -55,7 +55,7 @@ import Testing
         try await eventually("the first pull to end") { engine.state.activity == .idle }
     }
 
-    /// Lets time go on once somebody waits for a moment: else it would go to the end at once, where no moment is left.
+    /// Lets time go on once a task waits for a moment: else it would go to the end at once, where no moment is left.
     private func timePasses(_ fixture: PullFixture, until end: Duration) async throws {
         try await eventually("a short wait") { fixture.time.isAwaited(within: .seconds(10)) }
         fixture.time.stop(after: end) {}

@@ -115,8 +115,8 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// Retitled elsewhere before anybody could know it for ours, it is another's item to whoever reads the timeline. Who
-    /// deletes that one does not give up the note that waits beside it.
+    /// A note that is retitled elsewhere before it is recognised looks like another's item in the timeline. Deleting
+    /// that one does not give up the note that waits beside it.
     @Test func aNoteIsSentAgainAfterWhatBecameOfItWasDeletedHereUnrecognised() async throws {
         let fixture = try await fixture(.page)
         let server = fixture.server
@@ -180,7 +180,7 @@ import Testing
         let id = fixture.server.items()[0].id
         let server = fixture.server
         try await fixture.accept(.delete(item: id))
-        // Taken for somebody else between the proof and the write.
+        // Taken for another account between the proof and the write.
         server.script(.perform { server.reassignTokens(to: .other) }, on: .change)
         try await fixture.pull()
         #expect(try fixture.states() == [.queued])
@@ -238,7 +238,7 @@ import Testing
 
     @Test func whatWasBeingSentAtAKillIsInDoubtAfterwards() async throws {
         let fixture = try await fixture()
-        try await fixture.accept(.note("Sent, and nobody lived to see the answer"))
+        try await fixture.accept(.note("Sent, and the answer came too late"))
         let process = try DaemonProcess(fixture)
         let snapshot = FileSnapshot(fixture.path)
         fixture.server.script(

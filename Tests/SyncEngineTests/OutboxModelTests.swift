@@ -13,13 +13,13 @@ struct OutboxModel {
     /// Edited and deleted on the server by others.
     var touched: Set<String> = []
     var removed: Set<String> = []
-    /// Edits that waited while somebody else changed the same field: never to be delivered unasked.
+    /// Edits that waited while another client changed the same field: never to be delivered unasked.
     var overtaken: Set<Int64> = []
     /// Conflicts that a person decided.
     var overwritten: Set<Int64> = []
     /// Entries that a person had tried again: any failure may have parked them.
     var triedByHand: Set<Int64> = []
-    /// Given up while nobody knew whether they had been applied.
+    /// Given up while it was unknown whether they had been applied.
     var mayBeApplied: Set<Int64> = []
     var failures: [String] = []
 
@@ -117,7 +117,7 @@ struct OutboxModel {
         for key in Set(least.keys).union(made.keys) {
             let count = made[key]?.count ?? 0
             // One that was deleted before it was found cannot be told from one that never arrived. Others delete, and so
-            // does a person here: what somebody has retitled at once looks like another's item, stands in the timeline
+            // does a person here: what another has retitled at once looks like another's item, stands in the timeline
             // beside the note that waits, and can be deleted there without meaning the note. One that was found is known,
             // and no excuse; nor is any for two that are there at one time, which `judgeRepeats` sees.
             let lost = made[key]?.count { fixture.server.item($0.id) == nil && !found.contains($0.id) } ?? 0

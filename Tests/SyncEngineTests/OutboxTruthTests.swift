@@ -192,7 +192,7 @@ import Testing
         #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
     }
 
-    /// A parked deletion waits for a person, and may wait for ever.
+    /// A parked deletion waits for a person, maybe forever.
     @Test func aParkedDeletionHoldsUpNoCapture() async throws {
         let fixture = try await fixture()
         let url = "https://example.org/again"
@@ -212,7 +212,7 @@ import Testing
         }
         try await fixture.run(for: .seconds(300))
         #expect(fixture.server.item(old) != nil)
-        // A person who says so anew means what they see.
+        // A person who deletes it again means what they see.
         try await fixture.accept(.delete(item: old))
         try await fixture.run(for: .seconds(300))
         #expect(fixture.server.item(old) == nil)

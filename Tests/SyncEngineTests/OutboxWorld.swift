@@ -117,7 +117,7 @@ final class OutboxWorld {
         let dropped = try await process.store.drop(
             [entry.id], withDependents: true, dryRun: false, now: fixture.time.now
         ).dropped
-        // What was parked because nobody knew may be on the server.
+        // What was parked with an unknown outcome may be on the server.
         if entry.errorCode == ErrorCode.outcomeUndecidable.rawValue { model.mayBeApplied.insert(entry.id) }
         note("drop \(dropped)")
     }
@@ -205,7 +205,7 @@ final class OutboxWorld {
         await process.abandon()
     }
 
-    /// A URL is never in the timeline twice, except where somebody has to say whether it is one item or two.
+    /// A URL is never in the timeline twice, except where a person has to say whether it is one item or two.
     private func expectNothingShownTwice() throws {
         let twice = try fixture.list(
             """

@@ -8,7 +8,7 @@ import Testing
 @testable import Store
 @testable import SyncEngine
 
-/// A login that the server takes for somebody else's, and that is renewed or replaced before the proof: what it has read is
+/// A login that the server takes for another's, and that is renewed or replaced before the proof: what it has read is
 /// not proven by the new one.
 @Suite struct RenewalProofTests {
     /// The server says so when it is asked who that is, and the client renews the login within that very question.
@@ -121,7 +121,7 @@ import Testing
         try await fixture.accept(.note("a secret of the owner's"))
         let other = login(fixture, .other)
         try await withClient(fixture, login(fixture)) { client, engine in
-            // Somebody logs in as another account while the note is being prepared.
+            // A person logs in as another account while the note is being prepared.
             fixture.server.script(.perform { client.replaceCredentials(other) }, on: .timeline)
             #expect(await engine.runOnce().problem?.code == .accountChanged)
         }
@@ -131,7 +131,7 @@ import Testing
         #expect(try fixture.states() == [.delivered])
     }
 
-    @Test func writesThatAreRefusedWhateverTheLoginAreNotTriedForEver() async throws {
+    @Test func writesThatAreRefusedWhateverTheLoginAreNotTriedForever() async throws {
         let fixture = try fixture()
         try await fixture.pull(credentials: login(fixture))
         try await fixture.accept(.url("https://example.org/a"))
@@ -146,7 +146,7 @@ import Testing
 
     // MARK: Whom the copy is bound to
 
-    @Test func aFirstSyncBindsTheCopyToNobodyElseThanTheTokenNames() async throws {
+    @Test func aFirstSyncBindsTheCopyOnlyToTheAccountOfTheToken() async throws {
         let fixture = try fixture(trusting: true)
         let stale = login(fixture)
         fixture.server.expireTokens()

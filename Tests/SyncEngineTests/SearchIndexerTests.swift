@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Lets time pass only while somebody waits for a time that is near, and so never before the loop has been woken.
+    /// Lets time pass only while a task waits for a time that is near, and so never before the loop has been woken.
     ///
     /// - Parameter limit: longer than the wait of 120 seconds only where that is to pass.
     private func eventually(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SyncEngine
 
-/// What goes ahead of the question whether the server is there, and when the question is asked all the same.
+/// What goes ahead of the question whether the server is there, and when the question is asked nevertheless.
 @Suite struct ServerProbeTests {
     private let time = VirtualTime()
     private let server: DevServer

@@ -7,7 +7,7 @@ import Testing
 @testable import Store
 @testable import SyncEngine
 
-/// Two people change the tags of the same items, here and elsewhere, and somebody elsewhere the titles too. Neither loses
+/// Two people change the tags of the same items, here and elsewhere, and one elsewhere the titles too. Neither loses
 /// anything, whatever is killed, lost or late.
 @Suite(.serialized) struct TagModelTests {
     private static let seed = SeededRandom("TagModelTests").seed

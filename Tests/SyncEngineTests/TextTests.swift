@@ -257,7 +257,7 @@ import Testing
         // Alone, and rarely.
         try await fixture.run(for: .seconds(30 * 3_600), texts: true)
         #expect(asked() == 2)
-        // And then the server has a text of it all the same.
+        // And then the server has a text of it after all.
         fixture.server.setQuirks { $0.pendingHasText = true }
         try await fixture.run(for: .seconds(50 * 3_600), texts: true)
         #expect(try asked() == 3 && unprocessed() == 0)
@@ -368,7 +368,7 @@ import Testing
     @Test func thePersonWhoWaitsForTextsDoesNotWaitForTheOutbox() async throws {
         let fixture = try PullFixture.withTexts(count: 60)
         try await fixture.pull()
-        #expect(try await fixture.texts(.texts) == .gaveWay, "nobody waits")
+        #expect(try await fixture.texts(.texts) == .gaveWay, "no one waits")
         #expect(try await fixture.texts(.hurry) == .done)
         try fixture.expectTexts()
     }

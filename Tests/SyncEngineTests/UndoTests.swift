@@ -28,7 +28,7 @@ import Testing
         return outcome
     }
 
-    /// All that people and the replayer go by, but for times that were given anew.
+    /// All that people and the replayer go by, but for times that were set again.
     private func snapshot(_ fixture: PullFixture) throws -> [String] {
         try fixture.list(
             """

@@ -122,8 +122,8 @@ private final class WishWorld {
         }
     }
 
-    /// Of two rows of one URL, the other stays. While it is not known whether a capture has made the older row, nobody can say which
-    /// one is meant.
+    /// Of two rows of one URL, the other stays. While it is not known whether a capture has made the older row, it is unknown
+    /// which one is meant.
     private func delete() async throws {
         guard let (index, id) = try anyItem() else { return }
         let item = model.items[index]
@@ -238,7 +238,7 @@ private final class WishWorld {
         let ids = try fixture.entries().filter { $0.state == .queued && $0.awaitsItem }.map(\.id)
         guard !ids.isEmpty else { return }
         let outcome = try await process.store.retry(ids, parked: false, dryRun: false, now: fixture.time.now)
-        note("sent by hand: \(outcome.touchedEntries)")
+        note("sent manually: \(outcome.touchedEntries)")
         try await run()
     }
 

@@ -19,7 +19,7 @@ package final class NetworkCable: Sendable {
         var option: String { self == .ipv4 ? "-4" : "-6" }
         var nearWithPrefix: String { nearAddress + (self == .ipv4 ? "/24" : "/64") }
         var gatewayWithPrefix: String { gateway + (self == .ipv4 ? "/24" : "/64") }
-        /// The kernel checks a new address for doubles in the background, and gives it to nobody until then.
+        /// The kernel checks a new address for doubles in the background, and does not use it until then.
         var unchecked: [String] { self == .ipv4 ? [] : ["nodad"] }
         var farWithPrefix: String { farAddress + (self == .ipv4 ? "/32" : "/128") }
     }

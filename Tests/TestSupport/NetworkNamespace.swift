@@ -34,7 +34,7 @@ package final class NetworkNamespace: @unchecked Sendable {
         try run("ip", "link", "set", "lo", "up")
     }
 
-    /// A network that somebody else has made, as it is: `/proc/PID/ns/net`.
+    /// An existing network, as it is: `/proc/PID/ns/net`.
     package convenience init(joining path: String) throws {
         try self.init {
             let file = prsnl_open(path, O_RDONLY | O_CLOEXEC, 0)

@@ -13,7 +13,7 @@ package final class NotifySocket: Sendable {
     private let received = Mutex<[String]>([])
 
     package init(_ kind: Kind = .path) throws {
-        // The folder's name is nobody else's, in the file system or out of it.
+        // The folder's name is unique, in the file system or out of it.
         address = kind == .path ? folder.file("socket") : "@\(folder.path)"
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         var name = sockaddr_un()

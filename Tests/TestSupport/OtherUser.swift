@@ -2,7 +2,7 @@ import CLinux
 import CTestSupport
 import Glibc
 
-/// Somebody else on this machine, by numbers that nobody has a name for. Root alone can become others.
+/// Another user of this machine, by numbers without a name. Root alone can become others.
 package struct OtherUser: Sendable, Equatable {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String

@@ -28,7 +28,7 @@ package final class SilentNameServer: Sendable {
 
     deinit { close(socket) }
 
-    /// Waits until somebody asks.
+    /// Waits for a question.
     package func waitForQuestion() async throws {
         try await eventually("a question to the name server") {
             var question = [UInt8](repeating: 0, count: 512)

@@ -1,7 +1,7 @@
 package import PRSNLCore
 import Synchronization
 
-/// Time that passes only when everybody waits: the clock then moves on to the earliest time that somebody waits for.
+/// Time that passes only when all tasks wait: the clock then moves on to the earliest time that a task waits for.
 package final class VirtualTime: Sendable {
     private struct Sleeper {
         var deadline: Duration
@@ -40,7 +40,7 @@ package final class VirtualTime: Sendable {
     /// Sets the wall clock; forward is positive.
     package func stepClock(by step: Duration) { state.withLock { $0.step += step } }
 
-    /// Whether somebody waits for a time that is so near.
+    /// Whether a task waits for a time that is so near.
     package func isAwaited(within duration: Duration) -> Bool {
         state.withLock { state in state.sleepers.values.contains { $0.deadline - state.elapsed <= duration } }
     }
@@ -51,7 +51,7 @@ package final class VirtualTime: Sendable {
     /// Lets no time pass by waiting any more: only what is asked for happens.
     package func stand() { stop(after: elapsed) {} }
 
-    /// Calls `action` when the clock would pass `limit`; whoever waits then waits until it is cancelled.
+    /// Calls `action` when the clock would pass `limit`. A task that waits then waits until it is cancelled.
     package func stop(after limit: Duration, _ action: @escaping @Sendable () -> Void) {
         onLimit.withLock { $0 = action }
         let events = state.withLock { state in

@@ -255,7 +255,7 @@ def deliver(steps, server, setting, touched):
 def find_changes(steps, server, setting):
     items = server.items()
     edited, deleted = items[len(items) // 3]["id"], items[len(items) // 2]["id"]
-    title = "Edited while nobody looked"
+    title = "Edited unseen"
     server.post("/__dev/edit", id=edited, title=title)
     server.post("/__dev/delete", id=deleted)
     steps.start("Edit one item and delete another on the server, then sweep")
@@ -308,7 +308,7 @@ def take_the_advice(steps, server, setting):
     item = server.items()[-20]["id"]
     server.post("/__dev/edit", id=item, title="Edited elsewhere")
     code, text = control(setting, "edit", short(item), "--title", "Edited here", "--wait=30s")
-    steps.check(code == 4 and text.startswith("parked "), "what somebody else has changed is not overwritten unasked")
+    steps.check(code == 4 and text.startswith("parked "), "what was changed elsewhere is not overwritten unasked")
     code, text = control(setting, "queue", "--state", "parked")
     [retry] = re.findall(r"`(prsnlctl [^`\n]* retry-queue \d+)`", text)
     steps.check(code == 0, "queue says what can be done, in commands that stand on one line each")
@@ -403,7 +403,7 @@ def ask_the_doctor(steps, server, setting):
     levels = {finding["check"]: finding["level"] for finding in found()}
     steps.check(
         levels["connect"] == "failed" and levels["integrity"] == "ok" and levels["daemon"] == "ok",
-        "without the server, it says at which step the way there ends, and checks the rest all the same")
+        "without the server, it says at which step the connection fails, and still checks the rest")
     code, text = control(setting, "errors")
     errors = json.loads(setting.control("errors", "--json")[1])["errors"]
     steps.check(

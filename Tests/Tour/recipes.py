@@ -196,7 +196,7 @@ class Recipes:
         self.home.must("prsnlctl note --wait 'What I write is no news to me'")
         self.home.put("deaf", "")
         code, _ = self.home.run(hand)
-        self.steps.check(code == 1 and self.home.take("notes") == "", "nobody can be told")
+        self.steps.check(code == 1 and self.home.take("notes") == "", "no one can be told")
         self.home.take("deaf")
         self.home.must(hand)
         self.steps.check(len(self.home.take("notes").splitlines()) == 2, "two new items of the server are told, then")

@@ -313,7 +313,7 @@ def end_on_signals():
 def main(run):
     """Runs a tour; its exit code is 0 only when every step held."""
     end_on_signals()
-    # Somebody may watch through a pipe.
+    # The output may go to a pipe.
     sys.stdout.reconfigure(line_buffering=True)
     for program in (DAEMON, CONTROL, DEVSERVER):
         if not os.access(program, os.X_OK):

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "socket", "vsock:2:1234", "/" + String(repeating: "x", count: 107), "/nowhere/at/all", "@nobody-listens-here",
+        "socket", "vsock:2:1234", "/" + String(repeating: "x", count: 107), "/nowhere/at/all", "@without-a-listener",
     ])
     func anAddressThatCannotBeUsedIsAnError(address: String) throws {
         let notification = ServiceNotification(environment: ["NOTIFY_SOCKET": address])

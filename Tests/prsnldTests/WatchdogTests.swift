@@ -17,7 +17,7 @@ import Testing
         #expect(Watchdog.interval(environment: environment, processID: 17) == expected)
     }
 
-    @Test func itIsFedWhenSomebodyIsAwakeAndNoTimerRunsOut() {
+    @Test func itIsFedWhenALoopIsAwakeAndNoTimerRunsOut() {
         let scene = WatchdogScene()
         // Polls of a quiet day.
         for _ in 0..<100 {

@@ -52,7 +52,7 @@ class Nats:
             if line == b"PING\r\n":
                 self.socket.sendall(b"PONG\r\n")
             elif line.startswith(b"HMSG"):
-                # The answer for a subject that nobody listens to, the only one with a header.
+                # The answer for a subject without a listener, the only one with a header.
                 raise OSError(f"no stream takes {subject}")
             elif line.startswith(b"MSG"):
                 return json.loads(self.input.read(int(line.split()[-1]) + 2))

@@ -125,7 +125,7 @@ def move(cursor, account, epoch, seq, at):
 
 
 def reread(db, account, control):
-    """All items of the account anew, in one transaction: others see those of before until it ends."""
+    """All items of the account again, in one transaction: others see those of before until it ends."""
     with db, db.cursor() as cursor, reader(control, "--reread") as batches:
         cursor.execute("DELETE FROM prsnl_item WHERE account = %s", (account,))
         epoch = None

@@ -52,7 +52,7 @@ enum SimulateReturn {
         server.refuseConnections()
         server.clearLog()
         let before = engine.network.probes
-        // The pulls, the outbox and the network; and whoever mends the server.
+        // The pulls, the outbox, the network, and what repairs the server.
         time.setParticipants(4)
         let run = Task { await engine.run() }
         try await time.source.sleep(outage)
@@ -61,10 +61,10 @@ enum SimulateReturn {
         try server.acceptConnections()
         time.stop(after: time.elapsed + .seconds(600)) { run.cancel() }
         time.setParticipants(3)
-        // Nobody else may be left to let it pass.
-        let nobody = Task { try await time.source.sleep(.seconds(86_400)) }
+        // Nothing else may be left to let it pass.
+        let sleeper = Task { try await time.source.sleep(.seconds(86_400)) }
         await run.value
-        nobody.cancel()
+        sleeper.cancel()
 
         let first = server.requests().first?.receivedAt
         client.shutdown()

@@ -14,7 +14,7 @@ enum WatchNetwork {
             let line = Array(
                 ("{\"at\":\(TimeSource.system.now().microseconds),\"addresses\":\(snapshot.addresses.count),"
                     + "\"default\":\(!snapshot.defaultRoutes.isEmpty),\"lost\":\(event.hasLostEvents)}\n").utf8)
-            // Nobody reads any more: the measurement is over.
+            // The reader is gone: the measurement is over.
             guard write(STDOUT_FILENO, line, line.count) == line.count else { return }
         }
     }

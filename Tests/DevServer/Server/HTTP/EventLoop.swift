@@ -42,7 +42,7 @@ final class EventLoop {
             if count < 0, errno != EINTR { break }
             for event in events.prefix(Int(max(0, count))) {
                 switch event.data.fd {
-                case wakeUp: obey()
+                case wakeUp: runCommands()
                 case listener: accept()
                 case let socket: handle(socket, events: event.events)
                 }
@@ -70,7 +70,7 @@ final class EventLoop {
 
     // MARK: Commands
 
-    private func obey() {
+    private func runCommands() {
         var count: UInt64 = 0
         while read(wakeUp, &count, 8) < 0 && errno == EINTR {}
         let commands = shared.commands.withLock { queue in

@@ -78,7 +78,7 @@ enum ItemText {
         "reads",
         "time", "network", "answers", "slowly", "while", "people", "write", "notes", "about", "gardens", "kernels",
         "music",
-        "which", "nobody", "expected", "to", "find", "again", "storage", "engine", "walks", "through", "quiet",
+        "which", "guests", "expected", "to", "find", "again", "storage", "engine", "walks", "through", "quiet",
         "evenings",
     ]
 }
