@@ -93,7 +93,7 @@ extension OutboxTask {
         var state: OutboxEntry.State
         var payload: OutboxEntry.Payload
         var base: ItemEdit?
-        /// What the server has in its fields that are in conflict. The others are sent. Of one that is retried by hand: these fields,
+        /// What the server has in its fields that are in conflict. The others are sent. Of one that a person retries: these fields,
         /// because the server has the others.
         var held: ItemEdit?
         var manual: ManualDecision?
