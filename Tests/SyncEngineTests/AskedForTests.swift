@@ -404,6 +404,36 @@ import Testing
         try fixture.expectSound()
     }
 
+    /// What was captured turns out to have been there before: its person has not seen its summary.
+    @Test(arguments: [ItemEdit(summary: "Mine"), ItemEdit(title: "Mine")])
+    func anEditOfACaptureThatWasThereBeforeIsAskedAbout(_ edit: ItemEdit) async throws {
+        let (fixture, item) = try await fixture()
+        fixture.server.edit(item) { $0.summary = "Theirs" }
+        try await fixture.pull(full: true)
+        let capture = try await fixture.accept(.url(url))
+        try await fixture.accept(.edit(item: capture.itemID, edit))
+        // A title counts as one that is captured with the URL: it is asked about where it was set elsewhere since.
+        if edit.title != nil { fixture.server.edit(item) { $0.title = "Theirs" } }
+        try await fixture.carryAll()
+        let there = try #require(fixture.server.item(item))
+        #expect(there.summary == "Theirs" && there.tags == ["there"] && there.title != "Mine")
+        #expect(try fixture.entries().filter { $0.state == .parked }.map(\.payload) == [.edit(edit)])
+        try fixture.expectSound()
+    }
+
+    /// Another client has made the item, and given it no title.
+    @Test func whatIsTakenBackOfACaptureIsNotShown() async throws {
+        let (fixture, item) = try await fixture { $0.quirks.patchFails = true }
+        fixture.server.edit(item) { $0.title = "Untitled" }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.url(url, title: "By mistake"))
+        try await fixture.pull()
+        try await drop([2], fixture)
+        let shown = "SELECT coalesce(title, '-') FROM timeline WHERE url = '\(url)'"
+        #expect(try fixture.query(shown) == "Untitled")
+        try fixture.expectSound()
+    }
+
     // MARK: What a person has decided
 
     /// The server has the other fields of it, and they are its own since.

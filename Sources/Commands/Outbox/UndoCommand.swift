@@ -35,11 +35,12 @@ extension UndoOutcome: OutboxText {
             lines.append(
                 "What `queue drop` gave up since, or `restore` of what was not deleted yet, does not come back.")
         }
-        let over = kept.filter { $0.state == .superseded }
+        // Nothing was sent of what the server had already.
+        let over = kept.filter { $0.state == .superseded || $0.state == .delivered && $0.attempts == 0 }
         lines += over.prefix(10).map { "#\($0.entry) \($0.kind): \(style.safe($0.remark ?? $0.state.rawValue))" }
-        let sent = kept.filter { $0.state != .superseded }
+        let sent = kept.filter { !over.contains($0) }
         if !sent.isEmpty {
-            let may = sent.allSatisfy { $0.state == .delivered } ? "" : ", or being sent"
+            let may = sent.allSatisfy { $0.state == .delivered } ? "" : ", being sent, or sent in part"
             lines.append("sent already\(may): " + names(sent, of: count - taken - over.count))
         }
         if !offers.isEmpty {

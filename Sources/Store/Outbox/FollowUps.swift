@@ -148,9 +148,7 @@ extension OutboxWriter {
             // What the processing makes of title and tags is not known yet. Else a title that is changed elsewhere meanwhile is a
             // conflict. A remark becomes the summary of an item that has none, and is asked about where there is one.
             var base = ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags)
-            if let known, word == known.id, edit.title != nil, let title = try title(of: item, at: known.acceptedAt) {
-                base.title = title
-            }
+            if let known, edit.title != nil { base.title = try title(of: item, at: known.acceptedAt) ?? theirs.title }
             if !creations.contains(word), edit.summary != nil { base.summary = theirs.summary ?? "" }
             var parts = [(edit, base as ItemEdit?)]
             if isRowOld {
@@ -169,7 +167,7 @@ extension OutboxWriter {
 
     /// The title that the copy had at a time. What the server's processing has replaced since does not count. `nil` where it had no
     /// such item.
-    private func title(of item: String, at time: Timestamp) throws -> String? {
+    func title(of item: String, at time: Timestamp) throws -> String? {
         let former =
             try connection.cached(
                 """

@@ -188,7 +188,11 @@ extension OutboxTask {
         // Which of several the server has refused shows when each is sent alone.
         guard entry.state != .queued || !entry.wasRefused else { return rows.filter { $0.id == entry.id } }
         guard entry.state == .queued, entry.kind.isCreation else {
-            let edits = rows.filter { $0.id == entry.id || $0.state == entry.state && $0.edit != nil }
+            // What a person retries has one attempt, and others have not.
+            let edits = rows.filter { row in
+                row.id == entry.id
+                    || row.state == entry.state && row.edit != nil && (row.manual == nil) == (manual == nil)
+            }
             // A remark replaces no summary. One that was written before it is sent before it, and then a person is asked.
             let summary = edits.first { $0.edit?.summary != nil && !$0.isRemark }
             guard entry.state == .queued, let summary else { return edits }

@@ -166,7 +166,7 @@ extension OutboxWriter {
         switch entry.kind {
         case .capture, .note:
             let isTakenBack = delivery.there == nil ? false : try takeBackDeletion(of: entry, delivery.serverID)
-            try bind(entry, to: delivery.serverID)
+            try bind(entry, to: delivery.serverID, there: delivery.there)
             if !others.isEmpty, case .create(let made) = record.payload { try show(made, as: item) }
             if let made = delivery.item { try insert(made) }
             // The small server answers with the item as it keeps it.
@@ -257,14 +257,27 @@ extension OutboxWriter {
     }
 
     /// Turns the local id into the server's, for the item and everything that waits behind its creation.
-    private mutating func bind(_ entry: OutboxEntry, to serverID: String?) throws {
+    ///
+    /// - Parameter there: What the server has in its fields, where the item was there before.
+    private mutating func bind(_ entry: OutboxEntry, to serverID: String?, there: ItemEdit?) throws {
         try release(entry.id)
         guard let serverID else {
             // The server has it and does not say which it is: the next pull brings it, under the server's id.
             try parkOrphans(of: entry.itemID)
             return try removeLocalItem(entry: entry.id)
         }
-        for waiting in try open(entry.itemID) { try change(waiting.id) { $0.itemID = serverID } }
+        for waiting in try open(entry.itemID) {
+            let seen = try there.flatMap { try self.seen(by: waiting, behind: entry, in: serverID, $0) }
+            try change(waiting.id) { standing in
+                standing.itemID = serverID
+                if let seen { standing.base = seen.fields.json }
+            }
+        }
+        // Nothing of what was there before was written here.
+        if there != nil {
+            try connection.cached("DELETE FROM local_item WHERE id = ? AND EXISTS (SELECT 1 FROM item WHERE id = ?)")
+                .bind(entry.itemID).bind(serverID).run()
+        }
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
         try connection.cached("DELETE FROM held_item WHERE item_id = ?").bind(serverID).run()
         try giveWayToDeletion(serverID)
@@ -277,6 +290,19 @@ extension OutboxWriter {
         // A pull has brought it already.
         try connection.cached("DELETE FROM local_item WHERE id = ?1 AND EXISTS (SELECT 1 FROM item WHERE id = ?1)")
             .bind(serverID).run()
+    }
+
+    /// An edit of what was made here, which turns out to have been there before: its person has seen no summary. A title counts as with
+    /// the capture itself. `nil` while the server works on the item, which may change each of them, and for a list of tags, because
+    /// other captures from here may have brought those that are there.
+    private func seen(
+        by edit: Open, behind capture: OutboxEntry, in item: String, _ there: ItemEdit
+    ) throws -> ItemEdit? {
+        guard let fields = edit.edit, edit.base == nil, fields.tags == nil, try !isPending(item)
+        else { return nil }
+        let title = try self.title(of: item, at: capture.acceptedAt) ?? there.title
+        return ItemEdit(
+            title: fields.title == nil ? nil : title, summary: fields.summary == nil ? nil : "")
     }
 
     /// Until a pull brings it, the item is shown as it was sent: with the edits that went along.
