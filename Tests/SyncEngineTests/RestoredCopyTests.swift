@@ -114,6 +114,31 @@ import Testing
         #expect(try fixture.states() == [.delivered, .parked])
     }
 
+    /// Some of its fields were in conflict when the backup was made, and the others were about to be sent.
+    @Test func anEditThatWasSentInPartsIsNotCutShort() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0].id
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "Mine", summary: "S")))
+        try Connection(path: fixture.path, mode: .readWrite)
+            .execute("UPDATE outbox SET theirs = '{\"title\":\"Theirs\"}' WHERE id = 1")
+        let backup = try backUp(fixture)
+        try await fixture.accept(.note("Sent since"))
+        try await fixture.pull()
+        restore(backup, to: fixture.path)
+        fixture.server.edit(item) { $0.summary = nil }
+        fixture.time.advance(by: .seconds(7_200))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.parked])
+        fixture.time.advance(by: .seconds(60))
+        let now = fixture.time.now
+        try await fixture.withEngine { _, store in
+            _ = try await store.retry([1], parked: false, dryRun: false, now: now)
+        }
+        try await fixture.carryAll()
+        #expect(fixture.server.item(item)?.summary == "S" && fixture.server.item(item)?.title == "Mine")
+        try fixture.expectSound()
+    }
+
     @Test func whatTheOtherCopyNeverSentIsSentAfterTheDecision() async throws {
         let fixture = try await fixture()
         try await fixture.accept(Self.drafts[0])

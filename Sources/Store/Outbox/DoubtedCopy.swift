@@ -74,6 +74,8 @@ extension Store {
             let evidence = try newestKnown(connection).json
             for entry in queued {
                 try writer.change(entry.id) { standing in
+                    // Its other fields may not have been sent. Of one that a person retries they were.
+                    if standing.manual == nil { standing.theirs = nil }
                     (standing.state, standing.isMaybeApplied) = (.parked, true)
                     standing.evidence = entry.isCreation ? standing.evidence ?? evidence : nil
                     standing.setError(restored.code.rawValue, restored.message)

@@ -222,7 +222,7 @@ extension OutboxWriter {
             }
         return words.map { word in
             var word = word
-            for edit in following[word.number] ?? [] { word.ask = word.ask.without(edit) }
+            word.ask = (following[word.number] ?? []).reduce(word.ask) { $0.without($1) }
             return word
         }
     }

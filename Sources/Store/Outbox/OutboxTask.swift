@@ -103,7 +103,7 @@ extension OutboxTask {
         var intent: Intent {
             var ask = payload.ask
             if let held, let edit { ask = .edit(manual == nil ? edit.without(held) : edit.only(held)) }
-            for edit in following { ask = ask.without(edit) }
+            ask = following.reduce(ask) { $0.without($1) }
             return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
         }
 

@@ -298,11 +298,9 @@ extension OutboxWriter {
     private func seen(
         by edit: Open, behind capture: OutboxEntry, in item: String, _ there: ItemEdit
     ) throws -> ItemEdit? {
-        guard let fields = edit.edit, edit.base == nil, fields.tags == nil, try !isPending(item)
-        else { return nil }
+        guard let fields = edit.edit, edit.base == nil, fields.tags == nil, try !isPending(item) else { return nil }
         let title = try self.title(of: item, at: capture.acceptedAt) ?? there.title
-        return ItemEdit(
-            title: fields.title == nil ? nil : title, summary: fields.summary == nil ? nil : "")
+        return ItemEdit(title: fields.title == nil ? nil : title, summary: fields.summary == nil ? nil : "")
     }
 
     /// Until a pull brings it, the item is shown as it was sent: with the edits that went along.
