@@ -32,6 +32,8 @@ MUTANTS = [
      "awaitsItem = try isUnsettled(item)", "awaitsItem = false"),
     ("takes one lookup for proof that nothing was made", REPLAY + "Lookups/OutboxLookup.swift",
      "if passed >= interval { return sure }", "if passed >= .zero { return sure }"),
+    ("takes a note in other words for another one", REPLAY + "Lookups/CreationSearch.swift",
+     "fewer > 0 && 2 * ours", "fewer < 0 && 2 * ours"),
     ("takes an item for a creation's that was known before", STORE + "OutboxQueries.swift",
      "AND rowid <= (SELECT min(items_before)", "AND rowid <= -1 * (SELECT min(items_before)"),
     ("counts what follows as asked for last", STORE + "OutboxTask.swift",

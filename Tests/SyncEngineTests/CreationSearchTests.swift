@@ -59,6 +59,22 @@ import Testing
         #expect(search.outcome([other]) == .absent)
     }
 
+    @Test func aNoteOfHalfOurWordsMayBeOursAndOneOfFewerIsNot() {
+        let search = CreationSearch(
+            item: NewItem(note: "Bread, butter and milk", tags: ["a"]), evidence: SendEvidence(knownIDs: []))
+        func outcome(_ content: String, tags: String = "[]") -> CreationSearch.Outcome {
+            var other = candidate("a", title: "Theirs", content: content)
+            other.tags = tags
+            return search.outcome([other])
+        }
+        #expect(outcome("To buy: milk, bread and butter, the cheap one") == .ambiguous)
+        #expect(outcome("Buy milk") == .ambiguous)
+        #expect(outcome("Buy some milk") == .absent)
+        #expect(outcome("The bread is made of wheat") == .absent)
+        #expect(outcome("Bread, butter and milk!", tags: #"["b"]"#) == .absent)
+        #expect(outcome("...") == .absent)
+    }
+
     @Test func aTextIsTheSameHoweverTheServerSpacesIt() {
         let search = CreationSearch(
             item: NewItem(note: "Bread,  butter\n\nand\tmilk\n"), evidence: SendEvidence(knownIDs: []))

@@ -68,9 +68,9 @@ import Testing
         #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
     }
 
-    /// Where the URL is there, a capture adds its tags, and an edit's take the place of those.
+    /// Its person has not seen the tags that are there. Asked for again with the same key, it is the same change.
     @Test(arguments: [[String](), ["mine"]])
-    func theTagsOfAnEditAreTheItemsAlsoWhereTheCaptureWasNotSentYet(_ tags: [String]) async throws {
+    func aListOfTagsOfACaptureKeepsThoseThatWereThereBefore(_ tags: [String]) async throws {
         let fixture = try await fixture()
         let item = fixture.server.items()[0].id
         fixture.server.edit(item) {
@@ -78,9 +78,16 @@ import Testing
             $0.tags = ["there"]
         }
         let capture = try await fixture.accept(.url(url, tags: ["captured"]))
-        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(tags: tags)))
+        let edit = WriteDraft.edit(item: capture.itemID, ItemEdit(tags: tags))
+        let request = WriteRequest(edit, key: RequestKey.make(at: fixture.time.now))
+        try await fixture.withEngine { _, store in
+            for _ in 0..<2 {
+                let results = try await store.accept([request], now: fixture.time.now)
+                #expect(results.compactMap { if case .accepted(let write) = $0 { write.entry } else { nil } } == [Int64(2)])
+            }
+        }
         try await fixture.carryAll()
-        #expect(fixture.server.item(item)?.tags == tags)
+        #expect(fixture.server.item(item)?.tags.sorted() == tags + ["there"])
     }
 
     /// An earlier edit under another id is no change made elsewhere.

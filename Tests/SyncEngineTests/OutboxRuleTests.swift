@@ -140,6 +140,20 @@ import Testing
         #expect(try fixture.states() == [.delivered])
     }
 
+    /// No lookup can tell it from another client's note. Sent again, it would be there twice.
+    @Test(arguments: ["Some words of a note\nin two lines", "ここに短いメモがあります"])
+    func aNoteThatTheServerPutsIntoOtherWordsIsNotSentAgain(_ note: String) async throws {
+        let fixture = try await fixture { $0.quirks.rewritesText = true }
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.note(note))
+        try await fixture.pull()
+        fixture.server.settle()
+        fixture.time.advance(by: .seconds(900))
+        try await fixture.carryAll()
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.outbox() == ["#1 note parked outcome_undecidable"])
+    }
+
     /// A server that was killed between INSERT and processing leaves an item `pending` for good.
     @Test func aStuckItemOfAnotherTitleHoldsUpNoNote() async throws {
         let fixture = try await fixture()

@@ -118,6 +118,9 @@ private final class WishWorld {
             }
         }
         for write in try await accept([.edit(item: id, edit)]) {
+            // A list of what the server does not have yet is a change of what was seen.
+            let entry = try fixture.entries().first { $0.id == write.entry }
+            if LocalID.isLocal(id), case .edit(let taken)? = entry?.payload { edit = taken }
             model.edited(index, edit, as: write.entry)
         }
     }

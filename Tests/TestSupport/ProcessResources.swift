@@ -56,8 +56,11 @@ package struct ProcessResources: Sendable {
 /// descriptor. For tests that run one at a time.
 package func expectNothingLeft(threads names: String..., times: Int = 20, _ body: () async throws -> Void) async throws
 {
-    // What is made once for the process; libdispatch makes its timer with the first sleep.
-    try await Task.sleep(for: .milliseconds(1))
+    // libdispatch makes its timer once, with the first sleep that is not over before it is armed.
+    try await eventually("libdispatch's timer") {
+        try await Task.sleep(for: .milliseconds(1))
+        return ProcessResources().descriptors["anon_inode:[timerfd]"] != nil
+    }
     // What an earlier test has left is not this one's.
     let start = ProcessResources()
     try await body()

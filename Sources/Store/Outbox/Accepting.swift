@@ -109,9 +109,13 @@ extension OutboxWriter {
                 recoverySuggestion: "Drop the deletion first: `prsnlctl queue drop \(deletion.id)`.")
         }
         let shown = try shownFields(item)
-        if !edit.tagChange.added.isEmpty {
-            try Tags.checkCount(edit.resolved(with: try shown?.tags ?? shownTags(item)).tags ?? [])
+        var edit = edit
+        // The server may have the URL of a capture, with tags that no one here has seen: such a list is a change of what was seen.
+        if LocalID.isLocal(item), let list = edit.tags, let seen = shown?.tags, !(list + seen).isEmpty {
+            edit.tags = nil
+            edit.tagChange = TagChange(added: list, removed: seen.filter { !Tags.set(list).contains(ByteText($0)) })
         }
+        if !edit.tagChange.added.isEmpty { try Tags.checkCount(edit.resolved(with: shown?.tags).tags ?? []) }
         // While the item is only here, or in process there, its fields are not yet what the server makes of them.
         let isPending = try isPending(item)
         let seen = isPending ? nil : shown.map { edit.seen(in: $0) }
@@ -141,7 +145,9 @@ extension OutboxWriter {
         try connection.cached(
             """
             SELECT coalesce(edit.title, item.title), coalesce(edit.summary, item.summary), coalesce(edit.tags, item.tags)
-            FROM item LEFT JOIN local_edit AS edit ON edit.item_id = item.id WHERE item.id = ? AND deleted_at IS NULL
+            FROM (SELECT id, title, summary, tags FROM item WHERE id = ?1 AND deleted_at IS NULL
+                UNION ALL SELECT id, title, NULL, tags FROM local_item WHERE id = ?1) AS item
+            LEFT JOIN local_edit AS edit ON edit.item_id = item.id LIMIT 1
             """
         ).bind(item).first { ItemEdit(title: $0.text(0), summary: $0.text(1), tags: Tags.parse($0.text(2))) }
     }
@@ -230,10 +236,15 @@ extension OutboxEntry {
     /// Whether it was accepted from this draft: repeated tags were removed on the way.
     fileprivate func isMade(of draft: WriteDraft) -> Bool {
         switch (draft, payload) {
-        case (.create(let wanted), .create(let made)): made.isMade(of: wanted)
-        case (.edit(_, let wanted), .edit(let made)): made.contains(wanted) && wanted.contains(made)
-        case (.delete, .delete): true
-        default: false
+        case (.create(let wanted), .create(let made)): return made.isMade(of: wanted)
+        case (.edit(_, var wanted), .edit(let made)):
+            // It was a list (`edit`).
+            if let list = wanted.tags, made.tags == nil {
+                (wanted.tags, wanted.tagChange) = (nil, TagChange(added: list, removed: made.tagChange.removed))
+            }
+            return made.contains(wanted) && wanted.contains(made)
+        case (.delete, .delete): return true
+        default: return false
         }
     }
 }

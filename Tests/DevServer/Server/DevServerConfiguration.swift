@@ -124,6 +124,8 @@ extension DevServer {
         package var untitledWhilePending = false
         /// A note's text loses line breaks and repeated white space when it is processed.
         package var squeezesText = false
+        /// A note's text is put into other words when it is processed, and its title is made of these.
+        package var rewritesText = false
         /// Dialect C: no `POST /api/capture/check-duplicate`.
         package var lacksCheckDuplicate = false
         /// Dialects C and P: the text of a pending item is there, as that of old rows which stay so.

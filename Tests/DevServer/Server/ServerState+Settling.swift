@@ -33,7 +33,7 @@ extension ServerState {
     private mutating func settle(_ entry: Unsettled) {
         let stamp = stamp
         let marksCutTitles = quirks.marksCutTitles
-        let squeezesText = quirks.squeezesText
+        let (squeezesText, rewritesText) = (quirks.squeezesText, quirks.rewritesText)
         items.change(entry.id, hidden: false) { item in
             item.updatedAt = stamp.updateTime(after: item.updatedAt, atLeast: .milliseconds(1))
             if entry.number.isMultiple(of: 7) {
@@ -45,7 +45,8 @@ extension ServerState {
                 item.title = "Scraped: \(url)"
                 item.type = "link"
                 item.content = nil
-            } else if let content = item.hiddenContent {
+            } else if let sent = item.hiddenContent {
+                let content = rewritesText ? "In short: \(sent.lowercased()), and no more" : sent
                 item.content =
                     squeezesText
                     ? content.split(whereSeparator: \.isWhitespace).joined(separator: " ")

@@ -90,7 +90,7 @@ struct CreationSearch: Sendable {
                 return (isKeptAsSent ? isAsSent(other) : hasNoForeignTag(other)) ? .found(id: other.id) : .ambiguous
             }
             // Cleaned or rewritten by the server, or another note that begins the same way.
-            let isLike = ServerText.isSame(content, item.note) || hasOurTitle(other) || wasRewritten(other)
+            let isLike = ServerText.isSame(content, item.note) || hasOurTitle(other) || mayBeRewritten(other, content)
             return isLike ? .ambiguous : .absent
         }
         if other.status == TimelineItem.pendingStatus { return .unsettled }
@@ -111,9 +111,24 @@ struct CreationSearch: Sendable {
         return [note, ServerText.squeezed(note)].contains { NoteTitle.isDerived(title, from: $0) }
     }
 
-    /// It may be ours, and have got another title and another text elsewhere. The other servers change each item themselves.
-    private func wasRewritten(_ other: TimelineItem) -> Bool {
-        isKeptAsSent && other.updatedAt ?? other.createdAt > other.createdAt && hasTagsLikeOurs(other)
+    /// It may be ours, with another title and another text. The small server keeps both until someone changes the item. The others put a
+    /// note into other words when they process it: half of the words of the shorter text are left then.
+    private func mayBeRewritten(_ other: TimelineItem, _ content: String) -> Bool {
+        guard hasTagsLikeOurs(other) else { return false }
+        if isKeptAsSent { return other.updatedAt ?? other.createdAt > other.createdAt }
+        let (ours, theirs) = (Self.words(item.note ?? ""), Self.words(content))
+        let fewer = min(ours.count, theirs.count)
+        return fewer > 0 && 2 * ours.intersection(theirs).count >= fewer
+    }
+
+    /// From U+0E00 on are the scripts without spaces (Thai, Chinese, Japanese): each of their characters counts as a word.
+    private static func words(_ text: String) -> Set<String> {
+        var words: Set<String> = []
+        for run in text.lowercased().split(whereSeparator: { !$0.isLetter && !$0.isNumber }) {
+            let isSpaced = run.unicodeScalars.allSatisfy { $0.value < 0x0E00 }
+            if isSpaced { words.insert(String(run)) } else { words.formUnion(run.map(String.init)) }
+        }
+        return words
     }
 
     private func isAsSent(_ other: TimelineItem) -> Bool {
