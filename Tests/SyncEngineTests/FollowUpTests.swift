@@ -82,8 +82,8 @@ import Testing
         let request = WriteRequest(edit, key: RequestKey.make(at: fixture.time.now))
         try await fixture.withEngine { _, store in
             for _ in 0..<2 {
-                let results = try await store.accept([request], now: fixture.time.now)
-                #expect(results.compactMap { if case .accepted(let write) = $0 { write.entry } else { nil } } == [Int64(2)])
+                let result = try await store.accept([request], now: fixture.time.now)[0]
+                guard case .accepted(let write) = result, write.entry == 2 else { throw WaitedInVain("\(result)") }
             }
         }
         try await fixture.carryAll()
