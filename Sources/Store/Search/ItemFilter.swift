@@ -15,7 +15,8 @@ package struct ItemFilter: Sendable, Equatable {
 
     struct Condition: Sendable, Equatable {
         enum What: Sendable, Equatable {
-            case named(Named, String)
+            /// One of these.
+            case named(Named, [String])
             /// A host, or the end of one: `example.org` is `www.example.org` too.
             case site(String)
             /// A part of the author's name.
@@ -27,6 +28,11 @@ package struct ItemFilter: Sendable, Equatable {
 
         var what: What
         var isNegated = false
+
+        /// An item has to have one of these.
+        var named: (kind: Named, names: [String])? {
+            if case .named(let kind, let names) = what, !isNegated { (kind, names) } else { nil }
+        }
     }
 
     /// Of each, one has to be true.
@@ -36,10 +42,23 @@ package struct ItemFilter: Sendable, Equatable {
     ///   - tags: All of them.
     ///   - types: Any of them.
     package init(tags: [String] = [], types: [String] = [], since: Timestamp? = nil, before: Timestamp? = nil) {
-        groups = tags.map { [Condition(what: .named(.tag, $0))] }
-        if !types.isEmpty { groups.append(types.map { Condition(what: .named(.type, $0)) }) }
+        groups = tags.map { [Condition(what: .named(.tag, [$0]))] }
+        if !types.isEmpty { groups.append([Condition(what: .named(.type, types))]) }
         if let since { groups.append([Condition(what: .since(since))]) }
         if let before { groups.append([Condition(what: .since(before), isNegated: true)]) }
+    }
+
+    /// One of these has to be true. Names of one kind are one condition: an item's tags are read once for all of them.
+    init(any conditions: [Condition]) {
+        var group: [Condition] = []
+        for condition in conditions {
+            if let (kind, names) = condition.named, let place = group.firstIndex(where: { $0.named?.kind == kind }) {
+                group[place].what = .named(kind, (group[place].named?.names ?? []) + names)
+            } else {
+                group.append(condition)
+            }
+        }
+        groups = [group]
     }
 
     package var isEmpty: Bool { groups.isEmpty }
@@ -47,19 +66,16 @@ package struct ItemFilter: Sendable, Equatable {
     var isOfDeleted: Bool { groups.contains([Condition(what: .state(.deleted))]) }
 
     package var names: [(kind: Named, name: String)] {
-        groups.joined().compactMap {
-            if case .named(let kind, let name) = $0.what, !$0.isNegated { (kind, name) } else { nil }
-        }
+        groups.joined().compactMap(\.named).flatMap { (kind, names) in names.map { (kind, $0) } }
     }
 
     /// Each item that is meant has one of these, so that others need not be read. `nil` if that is not certain of any, or of too many.
     func required(_ kind: Named) -> [String]? {
-        let names = groups.map { group in
-            group.compactMap { if case .named(kind, let name) = $0.what, !$0.isNegated { name } else { nil } }
-        }
-        return zip(groups, names).first { $0.count == $1.count && $1.count <= Self.mostRequired }?.1
+        groups.filter { $0.count == 1 }.compactMap { $0[0].named }
+            .first { $0.kind == kind && $0.names.count <= Self.mostRequired }?.names
     }
-    /// Each is a part of one statement, in two spellings. SQLite takes 500 parts, and 32,766 values.
+    /// Each is a part of one statement, in two spellings. SQLite takes 500 parts, and 32,766 values. For speed it need not be lower:
+    /// of 50,000 items, those of 32 rare tags are found so in 14 ms, and by reading all items in 83 ms.
     private static let mostRequired = 50
 
     /// The times between which each item that is meant was created.
@@ -79,16 +95,16 @@ extension ItemFilter.Condition {
         func escaped(_ text: String) -> String {
             text.map { "%_\\".contains($0) ? "\\\($0)" : String($0) }.joined()
         }
-        func spellings(_ name: String) -> String { JSONText.array(ItemFilter.spellings(of: [name])) }
+        func spellings(_ names: [String]) -> String { JSONText.array(ItemFilter.spellings(of: names)) }
         let (isAny, isLike) = ("IN (SELECT value FROM json_each(?))", "LIKE ? ESCAPE '\\'")
         // What is no JSON has no tags. That is no error.
         let tags = "json_each(iif(json_valid(\(ShownRow.tags)), \(ShownRow.tags), NULL))"
         let text = "(SELECT 1 FROM item_text WHERE item_id = \(ShownRow.id) AND folded(author) \(isLike))"
         let (sql, value): (String, String?) =
             switch what {
-            case .named(.tag, let name): ("EXISTS (SELECT 1 FROM \(tags) WHERE value \(isAny))", spellings(name))
-            case .named(.type, let name): ("\(ShownRow.type) \(isAny)", spellings(name))
-            case .named(.platform, let name): ("item.platform \(isAny)", spellings(name))
+            case .named(.tag, let names): ("EXISTS (SELECT 1 FROM \(tags) WHERE value \(isAny))", spellings(names))
+            case .named(.type, let names): ("\(ShownRow.type) \(isAny)", spellings(names))
+            case .named(.platform, let names): ("item.platform \(isAny)", spellings(names))
             case .site(let host): ("'.' || host(\(ShownRow.url)) \(isLike)", "%.\(escaped(host))")
             case .author(let name): ("EXISTS \(text)", "%\(escaped(SearchText.indexed(name) ?? ""))%")
             case .state(.untagged): ("coalesce(\(ShownRow.tags), '[]') = '[]'", nil)

@@ -194,9 +194,8 @@ package struct SearchQuery: Sendable, Equatable {
         // SQLite ranks what has several of them.
         if words.count == operands.count { return [Branch(wanted: [Array(words.joined())])] }
         let conditions = operands.compactMap { $0.count == 1 ? $0[0].condition : nil }
-        var filter = ItemFilter()
-        filter.groups = [Array(conditions.joined())]
-        return conditions.count == operands.count ? [Branch(filter: filter)] : try bounded(Array(operands.joined()))
+        return conditions.count == operands.count
+            ? [Branch(filter: ItemFilter(any: Array(conditions.joined())))] : try bounded(Array(operands.joined()))
     }
 
     private static func all(_ operands: [[Branch]]) throws(UserFacingError) -> [Branch] {
@@ -222,11 +221,9 @@ package struct SearchQuery: Sendable, Equatable {
         _ part: QueryParts.Part, _ now: Timestamp, isNegated: Bool
     ) throws(UserFacingError) -> Branch? {
         func condition(_ what: ItemFilter.Condition.What, _ isNegated: Bool = isNegated) -> Branch {
-            var filter = ItemFilter()
-            filter.groups = [[ItemFilter.Condition(what: what, isNegated: isNegated)]]
-            return Branch(filter: filter)
+            Branch(filter: ItemFilter(any: [ItemFilter.Condition(what: what, isNegated: isNegated)]))
         }
-        if let kind = part.field.flatMap(ItemFilter.Named.init) { return condition(.named(kind, part.text)) }
+        if let kind = part.field.flatMap(ItemFilter.Named.init) { return condition(.named(kind, [part.text])) }
         switch part.field {
         case "site"?: return condition(.site(part.text.filter { $0 != "[" && $0 != "]" }))
         case "author"?: return condition(.author(part.text))
