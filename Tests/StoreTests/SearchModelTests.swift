@@ -169,5 +169,17 @@ import Testing
         #expect(Set(try reader.list(filter, limit: 1_000).items.map(\.id)) == expected)
         let counts = try reader.tagCounts()
         #expect(counts.first { $0.tag == tag }?.items ?? 0 == expected.count)
+        // Few items have one of these, or many: each is read in another way.
+        let tags = (0..<Int.random(in: 2...20, using: &random)).map { _ in
+            Self.words.randomElement(using: &random) ?? ""
+        }
+        let having = try connection.prepare(
+            """
+            SELECT id FROM timeline
+            WHERE EXISTS (SELECT 1 FROM json_each(tags) WHERE value IN (SELECT value FROM json_each(?)))
+            """
+        ).bind(JSONText.array(tags)).all { $0.text(0) ?? "" }
+        let found = try fixture.found(tags.map { "tag:\($0)" }.joined(separator: " OR "))
+        #expect(found.sorted() == having.sorted(), "\(tags)")
     }
 }

@@ -237,13 +237,11 @@ import Testing
         try await store.add([Fixture.article("a", tags: ["t"])])
         try await store.indexAll()
         let (tagged, typed) = (ItemFilter(tags: ["T"]), ItemFilter(types: ["Article", "note"]))
-        for (sources, sorted) in [
-            (ItemSource.byTime, 0), (ItemSource.byIndex(ItemFilter()), 0), (ItemSource.byIndex(tagged), 2),
-            (ItemSource.byIndex(typed), 2),
-        ] {
-            let sql = ItemSource.sql(sources, "", withDocument: true, "1")
+        for (filter, sorted) in [(ItemFilter(), 0), (tagged, 2), (typed, 2)] {
             let steps = try await store.read { connection in
-                try connection.prepare("EXPLAIN QUERY PLAN " + sql).all { $0.text(3) }
+                let sources = try ItemSource.byIndex(filter, connection)
+                let sql = ItemSource.sql(sources, "", withDocument: true, "1")
+                return try connection.prepare("EXPLAIN QUERY PLAN " + sql).all { $0.text(3) }
             }
             #expect(steps.filter { $0.contains("TEMP B-TREE FOR ORDER BY") }.count == sorted, "\(steps)")
         }

@@ -27,11 +27,14 @@ struct ItemSource {
             """,
         row: "source.row", createdAt: ShownRow.createdAt)
 
-    /// Those of the index that may satisfy the filter, and what is due; all items where the filter has neither tags nor types.
-    static func byIndex(_ filter: ItemFilter) -> [ItemSource] {
+    /// Those of the index that may satisfy the filter, and what is due; all items where the filter has neither tags nor types, or
+    /// several tags of which many items have one.
+    static func byIndex(_ filter: ItemFilter, _ connection: Connection) throws -> [ItemSource] {
         let listed: [ItemSource]
         if let tags = filter.required(.tag) {
-            listed = ItemFilter.spellings(of: tags).map { tag in
+            let spellings = ItemFilter.spellings(of: tags)
+            if tags.count > 1, try areFrequent(spellings, connection) { return byTime }
+            listed = spellings.map { tag in
                 ItemSource(
                     table: "search_tag AS source CROSS JOIN search_document AS document USING (docid)",
                     row: "document.row", createdAt: "source.created_at",
@@ -48,6 +51,15 @@ struct ItemSource {
             return byTime
         }
         return listed + [due]
+    }
+
+    /// Whether reading all items is faster. An item with several of the tags is read and merged once for each of them. Of 50,000
+    /// items, both took as long where the tags together stood a third as often as there are items.
+    private static func areFrequent(_ tags: [String], _ connection: Connection) throws -> Bool {
+        let many = Int(try connection.integer("SELECT max(rowid) FROM item")) / 3
+        let sql = "SELECT 1 FROM search_tag WHERE tag IN (SELECT value FROM json_each(?)) LIMIT ?"
+        return try connection.prepare("SELECT count(*) FROM (\(sql))").bind(JSONText.array(tags)).bind(many)
+            .first { $0.int(0) } == many
     }
 
     /// Its items that are shown, in no order.
@@ -90,11 +102,11 @@ struct ItemFinder {
         "\(ShownRow.type), \(ShownRow.title), \(ShownRow.url), \(SearchableRow.listedTags), \(ShownRow.pending)"
 
     /// - Parameter byIndex: Whether the index serves lists.
-    init(_ connection: Connection, _ filter: ItemFilter, byIndex: Bool, limit: Int) {
+    init(_ connection: Connection, _ filter: ItemFilter, byIndex: Bool, limit: Int) throws {
         self.connection = connection
         self.filter = filter
         self.limit = limit
-        sources = byIndex ? ItemSource.byIndex(filter) : ItemSource.byTime
+        sources = byIndex ? try ItemSource.byIndex(filter, connection) : ItemSource.byTime
     }
 
     /// By how well they fit. An item comes where its best piece does.

@@ -90,7 +90,7 @@ extension StoreReader {
         try readTogether {
             let all = filter.isEmpty && counting != nil ? Int(try shownCount()) : nil
             let most = all == nil ? counting ?? limit : max(limit, 1)
-            var finder = ItemFinder(connection, filter, byIndex: try begunIndex()?.servesLists ?? false, limit: most)
+            var finder = try ItemFinder(connection, filter, byIndex: begunIndex()?.servesLists ?? false, limit: most)
             try finder.add(finder.newest(withDocument: false))
             var list = finder.list
             if counting != nil { list.show(limit, of: all) }

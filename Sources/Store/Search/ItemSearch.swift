@@ -39,7 +39,7 @@ extension StoreReader {
     ) throws(UserFacingError) -> ItemList {
         if query.filter.isOfDeleted { return try deletedItems(query, limit: limit) }
         return try readIndex { state in
-            var finder = ItemFinder(connection, query.filter, byIndex: state.servesLists, limit: limit)
+            var finder = try ItemFinder(connection, query.filter, byIndex: state.servesLists, limit: limit)
             if !query.isEmpty { try find(query, shown: shown, newestFirst, &finder) }
             var list = finder.list
             // Conditions alone are asked of the rows.
@@ -82,7 +82,7 @@ extension StoreReader {
                 if (2...Self.rareWord).contains(items) { rare.append((match, items)) }
             }
             rare.sort { ($0.items, $0.match) < ($1.items, $1.match) }
-            var finder = ItemFinder(connection, ItemFilter(), byIndex: state.servesLists, limit: limit + 1)
+            var finder = try ItemFinder(connection, ItemFilter(), byIndex: state.servesLists, limit: limit + 1)
             if !rare.isEmpty {
                 let any = rare.prefix(Self.relatedWords).map(\.match).joined(separator: " OR ")
                 try finder.add(finder.ranked(any))
