@@ -157,25 +157,22 @@ struct ConnectivityRules: Sendable, Equatable {
         _ error: UserFacingError, isProbe: Bool, isGateway: Bool = false, host: String, at now: Timestamp,
         uptime: Duration, draw: Double
     ) -> Outcome {
-        switch error.code {
-        case .nameNotResolved, .connectFailed, .tlsFailed, .timedOut:
-            return fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw)
-        case .portal, .redirectRefused: return fail((.portal, error), isProbe, at: now, uptime, draw)
-        case .unauthorized, .forbidden, .needsLogin, .loginExpired, .accountChanged:
+        switch error.code.traits.reply {
+        case .silence: return fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw)
+        case .portal: return fail((.portal, error), isProbe, at: now, uptime, draw)
+        case .login:
             probeAt = nil
             return set(.unauthorized, error, at: now)
-        case .serviceUnavailable where isGateway:
-            return fail((.unreachable, error), isProbe, at: now, uptime, draw)
-        case .notFound, .invalidInput, .conflict:
+        case .later where isGateway: return fail((.unreachable, error), isProbe, at: now, uptime, draw)
+        case .later: return noteAnswer(isProbe: isProbe, at: now)
+        case .refusal:
             // PRSNL answers the health request without credentials.
             return isProbe
                 ? fail((.portal, error), isProbe, at: now, uptime, draw) : noteAnswer(isProbe: false, at: now)
-        case .rateLimited, .serverError, .serviceUnavailable:
-            return noteAnswer(isProbe: isProbe, at: now)
         case .cutOff:
             return isProbe ? fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw) : Outcome()
-        case .offline, .cancelled: return Outcome()
-        default:
+        case .stopped: return Outcome()
+        case .other:
             // Something answers the health request, and not as PRSNL does.
             return isProbe ? fail((.portal, error), isProbe, at: now, uptime, draw) : Outcome()
         }

@@ -14,6 +14,21 @@ package struct ErrorTraits: Sendable {
         case slowDown = "Slow down"
     }
 
+    /// What a request that ends so has got from the server.
+    package enum Reply: Sendable {
+        /// It was not sent, or was stopped from here.
+        case stopped
+        case silence, cutOff, portal
+        /// The credentials are refused.
+        case login
+        /// An answer that PRSNL gives to other requests, and never to a probe, which needs no credentials.
+        case refusal
+        /// An answer that asks to come again later.
+        case later
+        /// Nothing that tells of the connection. As the answer to a probe, it is not PRSNL's.
+        case other
+    }
+
     package struct Flags: OptionSet, Sendable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -30,6 +45,7 @@ package struct ErrorTraits: Sendable {
         package static let isBadFile = Flags(rawValue: 16)
     }
 
+    package let reply: Reply
     package let heading: Heading
     package let flags: Flags
     /// What to do about it, where the place that throws knows nothing better.
@@ -37,283 +53,295 @@ package struct ErrorTraits: Sendable {
     /// The command that the suggestion comes down to, where there is one.
     package let command: NextCommand?
 
-    private init(heading: Heading = .other, _ flags: Flags, _ suggestion: Advice, command: NextCommand? = nil) {
+    private init(
+        _ reply: Reply, heading: Heading = .other, _ flags: Flags, _ suggestion: Advice, command: NextCommand? = nil
+    ) {
+        self.reply = reply
         self.heading = heading
         self.flags = flags
         self.suggestion = suggestion
         self.command = command
     }
 
-    static let unknown = ErrorTraits([], "Please report this with the log.")
+    static let unknown = ErrorTraits(.other, [], "Please report this with the log.")
 
     /// A test finds the code that has no entry.
     package static let table: [ErrorCode: ErrorTraits] = [
         // Configuration.
         .configInvalid: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Correct it where the message says, then run `prsnld --check-config`.", command: "prsnld --check-config"),
         .configUnreadable: ErrorTraits(
-            [.needsPerson, .isBadConfiguration], "Check the path, and that this user may read the file."),
+            .other, [.needsPerson, .isBadConfiguration], "Check the path, and that this user may read the file."),
         .noServer: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Log in with `prsnlctl login --server URL`, which writes it, or set server_url in the configuration."),
         .badServerURL: ErrorTraits(
-            [.needsPerson, .isBadConfiguration], "Set server_url to an address like https://prsnl.example.org."),
+            .other, [.needsPerson, .isBadConfiguration], "Set server_url to an address like https://prsnl.example.org."),
         .insecureServerURL: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Use https://, or set allow_insecure_http = true if the network in between is your own."),
         .keyFileUnreadable: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Check that api_key_file names a file that the daemon's user can read."),
-        .keyFileExposed: ErrorTraits([.needsPerson, .isBadConfiguration], "Run `chmod 600` on the key file."),
+        .keyFileExposed: ErrorTraits(.other, [.needsPerson, .isBadConfiguration], "Run `chmod 600` on the key file."),
         .keyFileInvalid: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Put the API key or the login token on a line of its own into the key file, nothing else."),
         .credentialsConflict: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             """
             Remove api_key_file from the configuration (or the systemd credential `api-key`), restart the daemon, \
             then log in again.
             """),
         .loginFileUnreadable: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Log in again with `prsnlctl login`, which writes a new file.", command: "prsnlctl login"),
         .loginNotStored: ErrorTraits(
-            [.needsPerson], "Check the owner and mode of the folder that the database is in, and its disk."),
+            .other, [.needsPerson], "Check the owner and mode of the folder that the database is in, and its disk."),
         .loginOtherServer: ErrorTraits(
-            [.needsPerson, .isBadConfiguration],
+            .other, [.needsPerson, .isBadConfiguration],
             "Set server_url back, or log in to this server with `prsnlctl login`."),
         .loginNotPossible: ErrorTraits(
-            [.needsPerson], "Check server_url, or use an API key: name its file with api_key_file."),
+            .other, [.needsPerson], "Check server_url, or use an API key: name its file with api_key_file."),
 
         // The server's answers.
         .unauthorized: ErrorTraits(
-            heading: .login, [.needsPerson, .stopsEverything],
+            .login, heading: .login, [.needsPerson, .stopsEverything],
             """
             Look with `prsnlctl whoami` what the server is shown: log in again, or put a valid key there, then \
             `systemctl restart prsnld`.
             """),
         .forbidden: ErrorTraits(
-            [.needsPerson, .stopsEverything],
+            .login, [.needsPerson, .stopsEverything],
             "Check what the key or the login may do, and whether a proxy before the server refuses this."),
         .needsLogin: ErrorTraits(
-            heading: .login, [.needsPerson, .stopsEverything],
+            .login, heading: .login, [.needsPerson, .stopsEverything],
             """
             Log in with `prsnlctl login`, or put an API key into the file of api_key_file. Only one of the two may be set.
             """, command: "prsnlctl login"),
         .loginExpired: ErrorTraits(
-            heading: .login, [.needsPerson, .stopsEverything],
+            .login, heading: .login, [.needsPerson, .stopsEverything],
             """
             Log in again with `prsnlctl login`. If you use a token file (api_key_file): put a new token into it, then \
             `systemctl restart prsnld`.
             """, command: "prsnlctl login"),
         .loginFailed: ErrorTraits(
-            heading: .login, [.needsPerson],
+            .other, heading: .login, [.needsPerson],
             "Try again. The password is the one of the server's web page.", command: "prsnlctl login"),
         .notFound: ErrorTraits(
-            [.needsPerson], "Check server_url: it must be the address under which /api/health answers."),
+            .refusal, [.needsPerson], "Check server_url: it must be the address under which /api/health answers."),
         .invalidInput: ErrorTraits(
-            [.needsPerson], "The server does not accept this request. Check that server_url is a PRSNL server."),
-        .conflict: ErrorTraits([], "Look at the item on the server: it may have been changed in between."),
+            .refusal, [.needsPerson],
+            "The server does not accept this request. Check that server_url is a PRSNL server."),
+        .conflict: ErrorTraits(.refusal, [], "Look at the item on the server: it may have been changed in between."),
         .rateLimited: ErrorTraits(
-            heading: .slowDown, [], "Wait as long as the server asks. The daemon does so automatically."),
-        .serverError: ErrorTraits([], "Look at the server's log. The daemon asks again, ever less often."),
+            .later, heading: .slowDown, [], "Wait as long as the server asks. The daemon does so automatically."),
+        .serverError: ErrorTraits(.later, [], "Look at the server's log. The daemon asks again, ever less often."),
         .serviceUnavailable: ErrorTraits(
-            [], "Wait. The daemon retries automatically, honouring Retry-After."),
-        .unexpectedStatus: ErrorTraits([], "Check server_url. Something that is not a PRSNL server may be answering."),
+            .later, [], "Wait. The daemon retries automatically, honouring Retry-After."),
+        .unexpectedStatus: ErrorTraits(
+            .other, [], "Check server_url. Something that is not a PRSNL server may be answering."),
         .redirectRefused: ErrorTraits(
-            heading: .connection, [.needsPerson],
+            .portal, heading: .connection, [.needsPerson],
             "Set server_url to the address that the server redirects to, if you trust it."),
-        .portal: ErrorTraits([.stopsEverything], "Log in to the network's portal with a browser, or check server_url."),
+        .portal: ErrorTraits(
+            .portal, [.stopsEverything], "Log in to the network's portal with a browser, or check server_url."),
         .unexpectedShape: ErrorTraits(
-            [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
+            .other, [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
         .staleAnswer: ErrorTraits(
-            [.needsPerson], "Let the cache or proxy in front of the server pass requests for /api/ through."),
+            .other, [.needsPerson], "Let the cache or proxy in front of the server pass requests for /api/ through."),
 
         // The route to the server.
         .offline: ErrorTraits(
-            heading: .connection, [.stopsEverything],
+            .stopped, heading: .connection, [.stopsEverything],
             """
             Connect this machine to the network. The daemon notices at once. `prsnlctl net` shows what it sees.
             """, command: "prsnlctl net"),
         .nameNotResolved: ErrorTraits(
-            heading: .connection, [.stopsEverything],
+            .silence, heading: .connection, [.stopsEverything],
             "Check the host name in server_url and this machine's name servers."),
         .connectFailed: ErrorTraits(
-            heading: .connection, [.stopsEverything],
+            .silence, heading: .connection, [.stopsEverything],
             "Check that the server runs and that its port can be reached from here."),
         .tlsFailed: ErrorTraits(
-            heading: .connection, [.needsPerson, .stopsEverything],
+            .silence, heading: .connection, [.needsPerson, .stopsEverything],
             "Check the server's certificate and this machine's clock and CA certificates."),
         .timedOut: ErrorTraits(
-            heading: .connection, [.stopsEverything],
+            .silence, heading: .connection, [.stopsEverything],
             "Check the network. Timeouts can be raised with the *_timeout keys."),
         .cutOff: ErrorTraits(
-            heading: .connection, [],
+            .cutOff, heading: .connection, [],
             "Wait. The daemon retries automatically. If it stays so, check the address and its port."),
         .answerTooLarge: ErrorTraits(
-            heading: .connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
-        .cancelled: ErrorTraits(heading: .connection, [], "Give the command again, if it is still wanted."),
+            .other, heading: .connection, [.needsPerson], "Lower page_size, or raise max_answer_size."),
+        .cancelled: ErrorTraits(.stopped, heading: .connection, [], "Give the command again, if it is still wanted."),
 
         // The copy.
-        .databaseLocked: ErrorTraits([.needsPerson], "Stop the other process, or give this one another database."),
-        .databaseBusy: ErrorTraits([], "Close the program that has the file open for writing."),
+        .databaseLocked: ErrorTraits(
+            .other, [.needsPerson], "Stop the other process, or give this one another database."),
+        .databaseBusy: ErrorTraits(.other, [], "Close the program that has the file open for writing."),
         .otherApplication: ErrorTraits(
-            [.needsPerson, .isBadFile], "Set database to a path of its own. This file was left as it is."),
+            .other, [.needsPerson, .isBadFile], "Set database to a path of its own. This file was left as it is."),
         .newerSchema: ErrorTraits(
-            [.needsPerson, .isBadFile],
+            .other, [.needsPerson, .isBadFile],
             "Install the newer prsnld again, or set database to another path. This file was left as it is."),
         .notADatabase: ErrorTraits(
-            [.needsPerson, .isBadFile], "Set database to another path, or move this file away. It was left as it is."),
+            .other, [.needsPerson, .isBadFile],
+            "Set database to another path, or move this file away. It was left as it is."),
         .databaseDamaged: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile, .isBadFile],
+            .other, [.needsPerson, .stopsEverything, .isOfFile, .isBadFile],
             """
             Stop the daemon. Move the file away and keep it, because writes that wait are only in it. Then start the \
             daemon, which pulls a new copy.
             """),
         .databaseReplaced: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile],
+            .other, [.needsPerson, .stopsEverything, .isOfFile],
             """
             Put the file back: writes that wait are in it. Where it is gone for good, restart the daemon, which \
             begins a new one.
             """),
         .databaseLinked: ErrorTraits(
-            [.needsPerson, .isBadFile],
+            .other, [.needsPerson, .isBadFile],
             "Remove the other hard link. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."
         ),
         .databaseRestored: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             """
             `prsnlctl retry-queue --parked` looks for each write on the server and sends what is not there. `prsnlctl \
             queue drop N` gives one up.
             """, command: "prsnlctl queue --state parked"),
         .databaseOnNetwork: ErrorTraits(
-            [.needsPerson, .isBadFile],
+            .other, [.needsPerson, .isBadFile],
             "Set `database` to a place on a disk of this machine, or allow it with `allow_network_file_system = yes`."),
         .databaseReadOnly: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile],
+            .other, [.needsPerson, .stopsEverything, .isOfFile],
             """
             Check the owner and mode of the file and its folder. The units may write nowhere but in their own \
             folders: another takes ReadWritePaths= in `systemctl edit prsnld` (docs/service.md).
             """),
         .databaseUnreadable: ErrorTraits(
-            [.needsPerson, .isOfFile], "Check the path and its permissions. You may need to be in the daemon's group."),
+            .other, [.needsPerson, .isOfFile],
+            "Check the path and its permissions. You may need to be in the daemon's group."),
         .noDatabase: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             "Start the daemon, or run `prsnld --once`, to make the first copy.", command: "prsnld --once"),
         .diskFull: ErrorTraits(
-            [.needsPerson, .stopsEverything, .isOfFile], "Free some space. A running daemon resumes automatically."),
-        .diskError: ErrorTraits([.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
-        .storeBug: ErrorTraits([.needsPerson], "Please report this with the log."),
+            .other, [.needsPerson, .stopsEverything, .isOfFile],
+            "Free some space. A running daemon resumes automatically."),
+        .diskError: ErrorTraits(.other, [.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
+        .storeBug: ErrorTraits(.other, [.needsPerson], "Please report this with the log."),
 
         // The pull.
         .accountChanged: ErrorTraits(
-            [.needsPerson, .stopsEverything],
+            .login, [.needsPerson, .stopsEverything],
             """
             Log in as the copy's account with `prsnlctl login`. To set this copy aside and begin one of the other \
             account: \(Advice.newCopy).
             """),
         .serverChanged: ErrorTraits(
-            [.needsPerson, .stopsEverything],
+            .other, [.needsPerson, .stopsEverything],
             """
             Set server_url back. To set this copy aside and begin one of the other server: \(Advice.newCopy).
             """),
         .nothingToAccept: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."),
-        .dialectUnknown: ErrorTraits([.needsPerson], "Check server_url: no timeline in a known form was found there."),
+        .dialectUnknown: ErrorTraits(
+            .other, [.needsPerson], "Check server_url: no timeline in a known form was found there."),
         .pageContradictory: ErrorTraits(
-            [.needsPerson], "Report this to the people who run the server."),
-        .timelineUnsettled: ErrorTraits([], "Wait. The daemon tries again when the timeline is quieter."),
+            .other, [.needsPerson], "Report this to the people who run the server."),
+        .timelineUnsettled: ErrorTraits(.other, [], "Wait. The daemon tries again when the timeline is quieter."),
         .deletionsHeld: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             """
             Look at the server. If the items are meant to be gone, accept it.
             """, command: "prsnlctl sync --accept-deletions"),
         .deletionUndecided: ErrorTraits(
-            [], "Look at the server's log for requests of this item. The daemon retries automatically."),
+            .other, [], "Look at the server's log for requests of this item. The daemon retries automatically."),
         .crowdedInstant: ErrorTraits(
-            [], "Nothing to do here: more items share that time than the server's pages can tell apart."),
+            .other, [], "Nothing to do here: more items share that time than the server's pages can tell apart."),
         .itemsRejected: ErrorTraits(
-            [], "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
+            .other, [], "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
 
         // The texts.
         .textTooLarge: ErrorTraits(
-            [], "Raise text_max_size, or fetch this text alone with `prsnlctl sync --text ID`."),
+            .other, [], "Raise text_max_size, or fetch this text alone with `prsnlctl sync --text ID`."),
         .textNotFound: ErrorTraits(
-            [],
+            .other, [],
             "Nothing to do here. The next sweep finds out whether the item was deleted, and the text is asked for again."
         ),
         .textsUnavailable: ErrorTraits(
-            [], "Nothing to do here. With texts = no, the daemon does not ask for them."),
+            .other, [], "Nothing to do here. With texts = no, the daemon does not ask for them."),
 
         // Finding.
-        .noSearchIndex: ErrorTraits([], "Start the daemon, which builds it in the background."),
-        .noURL: ErrorTraits([], "Read it with `prsnlctl show ID`."),
-        .changesUnavailable: ErrorTraits([], "Start the daemon, which notes them from then on."),
-        .changesMissed: ErrorTraits([.needsPerson], "Read everything again: `prsnlctl changes --reread`."),
+        .noSearchIndex: ErrorTraits(.other, [], "Start the daemon, which builds it in the background."),
+        .noURL: ErrorTraits(.other, [], "Read it with `prsnlctl show ID`."),
+        .changesUnavailable: ErrorTraits(.other, [], "Start the daemon, which notes them from then on."),
+        .changesMissed: ErrorTraits(.other, [.needsPerson], "Read everything again: `prsnlctl changes --reread`."),
 
         // The outbox.
-        .writeInvalid: ErrorTraits([.needsPerson], "Change the value and give the command again."),
+        .writeInvalid: ErrorTraits(.other, [.needsPerson], "Change the value and give the command again."),
         .itemUnknown: ErrorTraits(
-            [.needsPerson], "Look for the item with `prsnlctl search WORD`, or pull first: `prsnlctl sync`."),
-        .itemAmbiguous: ErrorTraits([.needsPerson], "Give more characters of the id."),
-        .entryUnknown: ErrorTraits([.needsPerson], "Look for its number with `prsnlctl queue --all`."),
-        .entryNotChangeable: ErrorTraits([.needsPerson], "Look at it with `prsnlctl queue show N`."),
-        .editorFailed: ErrorTraits([.needsPerson], "Set EDITOR, or give the text to the command."),
+            .other, [.needsPerson], "Look for the item with `prsnlctl search WORD`, or pull first: `prsnlctl sync`."),
+        .itemAmbiguous: ErrorTraits(.other, [.needsPerson], "Give more characters of the id."),
+        .entryUnknown: ErrorTraits(.other, [.needsPerson], "Look for its number with `prsnlctl queue --all`."),
+        .entryNotChangeable: ErrorTraits(.other, [.needsPerson], "Look at it with `prsnlctl queue show N`."),
+        .editorFailed: ErrorTraits(.other, [.needsPerson], "Set EDITOR, or give the text to the command."),
         .notOwner: ErrorTraits(
-            [.needsPerson], "Start the daemon, or give the command as root or as the owner of the file."),
+            .other, [.needsPerson], "Start the daemon, or give the command as root or as the owner of the file."),
         .editConflict: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             """
             Choose: `prsnlctl retry-queue N` overwrites the server's values, `prsnlctl queue drop N` gives the write up.
             """),
-        .itemGone: ErrorTraits([.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
+        .itemGone: ErrorTraits(.other, [.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
         .captureGone: ErrorTraits(
-            [],
+            .other, [],
             """
             Another client has deleted it, or the server was restored from an older backup. Capture it again, or take \
             note of it with `prsnlctl errors --clear`.
             """, command: "prsnlctl restore --gone"),
         .outcomeUndecidable: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             """
             Look at the server: if it is there, `prsnlctl queue drop N`. If not, `prsnlctl retry-queue N` sends it \
             again.
             """),
         .writeTooOld: ErrorTraits(
-            [.needsPerson], "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."),
+            .other, [.needsPerson],
+            "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."),
 
         // The export.
-        .exportFolder: ErrorTraits([.needsPerson], "Check the folder, or name another one."),
+        .exportFolder: ErrorTraits(.other, [.needsPerson], "Check the folder, or name another one."),
         .exportMismatch: ErrorTraits(
-            [.needsPerson], "Name another folder, or the copy that this folder's files were made from."),
+            .other, [.needsPerson], "Name another folder, or the copy that this folder's files were made from."),
 
         // The machine.
         .limitReached: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             "Raise the limit: `ulimit -n 1024` in a shell, LimitNOFILE= or TasksMax= in `systemctl edit prsnld`."),
 
         // The command line and the control socket.
-        .usage: ErrorTraits([.needsPerson], "See --help."),
+        .usage: ErrorTraits(.other, [.needsPerson], "See --help."),
         .daemonNotRunning: ErrorTraits(
-            [],
+            .other, [],
             """
             Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.
             """, command: "systemctl start prsnld"),
-        .daemonElsewhere: ErrorTraits([], "Leave --socket out, or give the one that the message names."),
-        .daemonBusy: ErrorTraits([], "Try again in a moment."),
+        .daemonElsewhere: ErrorTraits(.other, [], "Leave --socket out, or give the one that the message names."),
+        .daemonBusy: ErrorTraits(.other, [], "Try again in a moment."),
         .controlRefused: ErrorTraits(
-            [.needsPerson],
+            .other, [.needsPerson],
             """
             Give the command as root or as the daemon's user. `adduser USER prsnld` lets a user look, after the next \
             login, and group_may_write = yes lets the group change things.
             """),
         .controlProtocol: ErrorTraits(
-            [.needsPerson], "Check that prsnld and prsnlctl are of the same version, then restart the daemon."),
+            .other, [.needsPerson], "Check that prsnld and prsnlctl are of the same version, then restart the daemon."),
         .controlSocketTaken: ErrorTraits(
-            [.needsPerson], "Stop the other daemon, or set control_socket to a path of its own."),
+            .other, [.needsPerson], "Stop the other daemon, or set control_socket to a path of its own."),
         .controlSocketFailed: ErrorTraits(
-            [.needsPerson], "Check control_socket, and that the daemon's user may write to its folder."),
+            .other, [.needsPerson], "Check control_socket, and that the daemon's user may write to its folder."),
     ]
 }

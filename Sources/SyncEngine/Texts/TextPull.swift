@@ -420,9 +420,11 @@ extension SyncFailure {
     /// Whether it may be of the one text that was asked for: an answer, also one that asks to wait.
     fileprivate var isOfOneText: Bool {
         guard case .server = origin, verdict != .cancelled else { return false }
-        return switch error.code {
-        case .offline, .nameNotResolved, .connectFailed, .tlsFailed: false
-        default: true
+        return switch error.code.traits.reply {
+        // The server may be slow with this text alone.
+        case .silence: error.code == .timedOut
+        case .stopped: false
+        case .cutOff, .portal, .login, .refusal, .later, .other: true
         }
     }
 }
