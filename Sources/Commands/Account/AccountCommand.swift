@@ -160,7 +160,7 @@ extension AccountReport: Report {
 
     private func serverText(_ style: TextStyle) -> String {
         guard let server else { return Formatting.notKnown }
-        return style.safe(server) + (dialect.map { ", dialect \(style.safe($0))" } ?? "")
+        return style.safe(server) + (dialect.map { ", dialect \($0.rawValue)" } ?? "")
     }
 
     private var undelivered: String? {

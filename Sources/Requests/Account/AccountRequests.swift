@@ -38,7 +38,7 @@ package struct AccountReport: ControlReply {
     /// `null` where the copy is not bound.
     @Nullable package var account: AccountName? = nil
     @Nullable package var server: String? = nil
-    @Nullable package var dialect: String? = nil
+    @Nullable package var dialect: Dialect? = nil
     /// When the copy was bound to it.
     @Nullable package var since: Timestamp? = nil
     package var items: Int
@@ -60,13 +60,9 @@ package struct AccountReport: ControlReply {
     ) {
         (self.source, self.file, self.credentials) = (source, file, credentials)
         generatedAt = now
-        account = AccountName(known: summary.server.accountID, summary.server.accountName)
-        server = summary.server.url
-        dialect = summary.server.dialect?.rawValue
-        since = summary.boundAt
-        items = summary.copy.live
-        waiting = summary.outbox.waiting
-        parked = summary.outbox.parked
+        (account, server, dialect) = (AccountName(summary), summary.server.url, summary.server.dialect)
+        (since, items) = (summary.boundAt, summary.copy.live)
+        (waiting, parked) = (summary.outbox.waiting, summary.outbox.parked)
         self.change = change
     }
 }
