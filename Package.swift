@@ -135,7 +135,7 @@ let package = Package(
             name: "CommandsTests",
             dependencies: [
                 "Commands", "Requests", "CommandSamples", "Control", "Console", "Configuration", "Store", "NetMonitor",
-                "PRSNLCore", "TestSupport", "CLinux",
+                "PRSNLClient", "PRSNLCore", "TestSupport", "CLinux",
             ],
             exclude: ["Screens"], swiftSettings: strict),
         .testTarget(name: "prsnldTests", dependencies: ["prsnld", "PRSNLCore", "TestSupport"], swiftSettings: strict),

@@ -10,6 +10,8 @@ import Synchronization
 /// the listener (network_namespaces(7)).
 package final class NetworkListener: Sendable {
     package let how: NetworkSource.How
+    /// Why it is not netlink.
+    let reason: String?
     /// One consumer. The first event is the state at the start. After a hint there is an event even where no link, address
     /// or default route has changed, because the route to a server may have; where netlink is not permitted, there is one
     /// at every dump, for the same reason, with an empty snapshot.
@@ -33,6 +35,7 @@ package final class NetworkListener: Sendable {
         self.shared = shared
         var hints: NetlinkSocket?
         var first: NetworkSnapshot?
+        var refusal: String?
         do throws(NetlinkSocket.Failure) {
             // Hints first: what changes during the first dump is then not missed. The dump is made here and not by the
             // thread, because a sandbox may let us listen and not ask.
@@ -43,13 +46,14 @@ package final class NetworkListener: Sendable {
             switch error {
             case .interrupted, .lost: how = .netlink
             case .notPermitted(let code), .refused(let code):
-                how = .polling(errno: code)
+                how = .polling
                 hints = nil
-                log(
-                    .warning, .net,
-                    "netlink is not permitted (\(String(cString: strerror(code)))); looking now and then")
+                let cause = String(cString: strerror(code))
+                refusal = "netlink is not permitted: \(cause)"
+                log(.warning, .net, "netlink is not permitted (\(cause)); looking now and then")
             }
         }
+        reason = refusal
         shared.publish(first ?? NetworkSnapshot())
         let loop = ListenerLoop(kernel: kernel, hints: hints, shared: shared, isKnown: first != nil, log: log)
         thread = WorkerThread(name: "prsnl-net") { loop.run() }
@@ -62,7 +66,7 @@ package final class NetworkListener: Sendable {
 
     /// Whether a change is waited for: where the kernel is polled, it is then asked every 10 s instead of every 60 s.
     package func setUrgent(_ isUrgent: Bool) {
-        guard case .polling = how else { return }
+        guard how == .polling else { return }
         shared.request { $0.isUrgent = isUrgent }
     }
 

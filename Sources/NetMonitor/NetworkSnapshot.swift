@@ -23,7 +23,7 @@ package struct NetworkSnapshot: Sendable, Equatable {
     }
 
     package struct Route: Sendable, Hashable {
-        package enum Kind: String, Sendable { case unicast, blackhole, unreachable, prohibit }
+        package enum Kind: String, Sendable, Codable { case unicast, blackhole, unreachable, prohibit }
 
         package var isIPv6: Bool
         package var gateway: String?

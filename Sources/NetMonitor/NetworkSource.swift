@@ -3,15 +3,17 @@ package import PRSNLCore
 /// What the kernel says about the network: the real one, a scripted one in tests, or nothing at all.
 package struct NetworkSource: Sendable {
     /// How the kernel is listened to.
-    package enum How: Sendable, Equatable {
+    package enum How: String, Sendable, Codable {
         case netlink
         /// Netlink is not permitted: the route to the server is looked at now and then.
-        case polling(errno: Int32)
+        case polling
         /// Not at all.
         case none
     }
 
     package var how: How
+    /// Why it is not netlink.
+    package var reason: String?
     /// One consumer. The first event is the state at the start.
     package var events: AsyncStream<NetworkEvent>
     package var snapshot: @Sendable () -> NetworkSnapshot
@@ -39,7 +41,7 @@ extension NetworkSource {
         let listener = try NetworkListener(log: log)
         let check = RouteCheck(usesNetlink: listener.how == .netlink) { listener.snapshot }
         return NetworkSource(
-            how: listener.how, events: listener.events, snapshot: { listener.snapshot },
+            how: listener.how, reason: listener.reason, events: listener.events, snapshot: { listener.snapshot },
             route: { check.route(to: $0) }, setUrgent: { listener.setUrgent($0) }, heartbeat: listener.heartbeat,
             stop: { listener.stop() })
     }

@@ -43,7 +43,8 @@ extension Samples {
     /// Every member has a value.
     package static var net: NetReport {
         var report = NetReport(
-            snapshot, how: .polling(errno: 1), transitions: transitions, source: .daemon, now: now)
+            snapshot, how: .polling, reason: "netlink is not permitted: Operation not permitted",
+            transitions: transitions, source: .daemon, now: now)
         report.route = "eth0: carrier lost"
         report.connectivity = away
         return report
@@ -57,12 +58,12 @@ extension Samples {
 
     /// Every member has a value, as no probe has them all.
     package static var ping: PingReport {
-        var report = PingReport(state: .online, probe: "icmp", total: .microseconds(23_456), now: now)
+        var report = PingReport(state: .online, probe: .icmp, total: .microseconds(23_456), now: now)
         report.note = "ICMP is not permitted here: net.ipv4.ping_group_range"
         report.address = "192.0.2.9"
         report.phases = .init(name: 0.25, connect: 10, tls: 8.049, firstByte: 5)
         report.status = 200
-        report.failedPhase = "answer"
+        report.failedPhase = .answer
         report.error = problem
         report.clockOffset = -1.5
         return report

@@ -137,7 +137,7 @@ package enum Samples {
         summary.lastError = withError.lastError
         var full = report(summary, facts)
         full.daemon?.network = .init(
-            listening: "polling", listeningReason: "netlink is not permitted: Operation not permitted",
+            listening: .polling, listeningReason: "netlink is not permitted: Operation not permitted",
             route: "192.0.2.7 over eth0")
         var costs = RequestCosts(endpoint: "GET /api/timeline")
         costs.requests = 130

@@ -1,6 +1,7 @@
 import CommandSamples
 import Console
 import Control
+import PRSNLClient
 import PRSNLCore
 import Testing
 
@@ -93,7 +94,7 @@ import Testing
     // MARK: Server
 
     private func server(_ change: (inout PingReport) -> Void = { _ in }) -> ServerCheck {
-        var ping = PingReport(state: .online, probe: "http", total: .milliseconds(20), now: time)
+        var ping = PingReport(state: .online, probe: .http, total: .milliseconds(20), now: time)
         ping.address = "192.0.2.9"
         ping.phases = .init(name: 1, connect: 2, tls: 9, firstByte: 5)
         ping.status = 200
@@ -110,15 +111,15 @@ import Testing
         #expect(server().findings.allSatisfy { $0.level == .ok })
     }
 
-    @Test(arguments: [("name", "name"), ("connect", "connect"), ("tls", "tls"), ("first_byte", "health")])
-    func theStepThatFailedIsNamedAndNoneAfterIt(phase: String, check: String) {
+    @Test(arguments: [(Ping.Phase.name, "name"), (.connect, "connect"), (.tls, "tls"), (.firstByte, "health")])
+    func theStepThatFailedIsNamedAndNoneAfterIt(phase: Ping.Phase, check: String) {
         let facts = server { ping in
             ping.failedPhase = phase
             ping.error = UserFacingError(.timedOut, "no answer")
             ping.phases.firstByte = nil
-            if phase != "first_byte" { ping.phases.tls = nil }
-            if phase == "name" || phase == "connect" { ping.phases.connect = nil }
-            if phase == "name" { ping.phases.name = nil }
+            if phase != .firstByte { ping.phases.tls = nil }
+            if phase == .name || phase == .connect { ping.phases.connect = nil }
+            if phase == .name { ping.phases.name = nil }
         }
         let way = facts.findings.filter { $0.check != "clock" }
         #expect(way.last?.check == check && way.last?.level == .failed)
@@ -181,9 +182,9 @@ import Testing
     @Test func howTheDaemonHearsOfTheNetworkIsSaidByTheDaemonAlone() {
         var report = online
         #expect(levels(copy(report), "netlink") == [])
-        report.daemon?.network = .init(listening: "netlink", route: "192.0.2.7 over eth0")
+        report.daemon?.network = .init(listening: .netlink, route: "192.0.2.7 over eth0")
         #expect(levels(copy(report), "netlink") == [.ok])
-        report.daemon?.network = .init(listening: "polling", listeningReason: "not permitted", route: "192.0.2.7")
+        report.daemon?.network = .init(listening: .polling, listeningReason: "not permitted", route: "192.0.2.7")
         #expect(levels(copy(report), "netlink") == [.warning])
     }
 

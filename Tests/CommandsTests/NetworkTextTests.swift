@@ -12,7 +12,7 @@ import Testing
 @Suite struct NetworkTextTests {
     @Test func theNetworkIsATableWithTheStateAboveIt() throws {
         var report = Samples.net
-        report.listening = "netlink"
+        report.listening = .netlink
         report.listeningReason = nil
         try expectScreen("theNetworkIsATableWithTheStateAboveIt", report.text(TextStyle()))
     }
@@ -28,11 +28,12 @@ import Testing
 
     @Test func whereNetlinkIsNotPermittedNoEmptyTableIsShown() throws {
         var report = NetReport(
-            NetworkSnapshot(), how: .polling(errno: 1), transitions: [], source: .daemon, now: Samples.now)
+            NetworkSnapshot(), how: .polling, reason: "netlink is not permitted: Operation not permitted",
+            transitions: [], source: .daemon, now: Samples.now)
         report.route = "192.0.2.7 over eth0"
         let text = report.text(TextStyle())
         try expectScreen("whereNetlinkIsNotPermittedNoEmptyTableIsShown", text)
-        #expect(report.listening == "polling")
+        #expect(report.listening == .polling)
     }
 
     @Test func aChangeIsOneLine() {
@@ -64,7 +65,7 @@ import Testing
         var ping = Samples.ping
         ping.failedPhase = nil
         ping.error = nil
-        ping.probe = "http"
+        ping.probe = .http
         ping.note = nil
         try expectScreen("aPingShowsHowLongEachStepTook", ping.text(TextStyle()))
         #expect(ping.exitCode == .fine)
@@ -74,13 +75,13 @@ import Testing
     }
 
     @Test func aPingThatFailsSaysWhere() throws {
-        var ping = PingReport(state: .unreachable, probe: "http", total: .seconds(10), now: Samples.now)
+        var ping = PingReport(state: .unreachable, probe: .http, total: .seconds(10), now: Samples.now)
         ping.note = "ICMP is not permitted here"
         ping.phases.name = 0.25
-        ping.failedPhase = "connect"
+        ping.failedPhase = .connect
         ping.error = UserFacingError(.connectFailed, "Network error: refused.")
         try expectScreen("aPingThatFailsSaysWhere", ping.text(TextStyle()))
-        ping.failedPhase = "answer"
+        ping.failedPhase = .answer
         ping.status = 302
         #expect(ping.text(TextStyle()).contains("Answer       failed, HTTP 302\n"))
     }
@@ -102,7 +103,7 @@ import Testing
         facts.connectivity = .init(state: .online, since: Samples.now, reason: nil)
         var report = Samples.report(Samples.complete, facts)
         report.daemon?.network = .init(
-            listening: "polling", listeningReason: "netlink is not permitted: Permission denied",
+            listening: .polling, listeningReason: "netlink is not permitted: Permission denied",
             route: "192.0.2.7 over eth0")
         #expect(
             report.text(TextStyle()).contains(

@@ -26,7 +26,7 @@ import Testing
         let json = try await fixture.control("ping", "--json")
         #expect(json.exit == .status(0), "\(json)")
         let report = try fixture.decode(PingReport.self, json)
-        #expect(report.state == .online && report.status == 200 && report.probe == "http")
+        #expect(report.state == .online && report.status == 200 && report.probe == .http)
         #expect(report.address == "127.0.0.1")
         #expect(report.phases.connect != nil && report.phases.firstByte != nil && report.phases.tls == nil)
         #expect(report.failedPhase == nil && report.error == nil)
@@ -51,7 +51,7 @@ import Testing
         let json = try await fixture.control("ping", "--json")
         #expect(json.exit == .status(1) && json.stderr.isEmpty)
         let report = try fixture.decode(PingReport.self, json)
-        #expect(report.failedPhase == "connect" && report.error?.codeName == "connect_failed")
+        #expect(report.failedPhase == .connect && report.error?.codeName == "connect_failed")
         #expect(try await fixture.status().daemon?.connectivity.state == .unreachable)
         // Not in the file yet, perhaps.
         let net = try fixture.decode(NetReport.self, try await fixture.control("net", "--json"))
@@ -78,7 +78,7 @@ import Testing
         #expect(report.source == .daemon)
         #expect(report.connectivity?.state == .online)
         #expect(report.route?.isEmpty == false)
-        if report.listening == "netlink" {
+        if report.listening == .netlink {
             #expect(report.links.contains { $0.loopback && $0.addresses.contains("127.0.0.1/8") }, "\(report.links)")
         }
         let status = try await fixture.status()

@@ -180,7 +180,7 @@ struct NetworkTests {
     /// seconds.
     @Test func netlinkRefused() async throws {
         let scene = try await Scene { try $0.refuseNetlink() }
-        #expect(try await scene.fixture.status().daemon?.network?.listening == "polling")
+        #expect(try await scene.fixture.status().daemon?.network?.listening == .polling)
         let text = try await scene.fixture.control("status").stdout
         #expect(text.contains("netlink is not permitted"), "\(text)")
         let gateway = scene.cable.family.gateway
@@ -252,7 +252,7 @@ struct NetworkTests {
         let ended = try await scene.fixture.control("ping", "--json")
         #expect(ended.exit == .status(1), "\(ended)")
         let report = try scene.fixture.decode(PingReport.self, ended)
-        #expect(report.failedPhase == "name" && report.error?.codeName == "name_not_resolved", "\(ended)")
+        #expect(report.failedPhase == .name && report.error?.codeName == "name_not_resolved", "\(ended)")
         #expect(
             report.error?.message == "Network error: the name \(names.host) cannot be resolved.", "\(ended)")
         #expect(report.error?.recoverySuggestion.description.contains("name servers") == true)

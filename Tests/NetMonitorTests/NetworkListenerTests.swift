@@ -173,7 +173,7 @@ struct NetworkListenerTests {
         kernel.pollEvery = .seconds(3_600)
         kernel.pollEveryWhileUrgent = .milliseconds(1)
         let listener = try NetworkListener(kernel: kernel)
-        #expect(listener.how == .polling(errno: code))
+        #expect(listener.how == .polling && listener.reason?.hasSuffix(String(cString: strerror(code))) == true)
         var events = listener.events.makeAsyncIterator()
         let first = await events.next()
         #expect(first?.snapshot.isKnown == false && first?.reasons == [])
@@ -188,7 +188,7 @@ struct NetworkListenerTests {
     @Test func aSandboxThatLetsListenAndNotAskIsPolledToo() throws {
         let listener = try NetworkListener(
             kernel: kernel { () throws(NetlinkSocket.Failure) in throw .refused(EACCES) })
-        #expect(listener.how == .polling(errno: EACCES))
+        #expect(listener.how == .polling)
         listener.stop()
     }
 

@@ -49,7 +49,7 @@ import Testing
             // And what it needs, it may.
             let net = try await machine.must("prsnlctl", "status", "--json")
             let report = try JSONOutput.decode(StatusReport.self, from: Array(net.utf8))
-            #expect(report.daemon?.network?.listening == "netlink", "\(net)")
+            #expect(report.daemon?.network?.listening == .netlink, "\(net)")
         }
     }
 

@@ -203,7 +203,7 @@ import Testing
         try await ServiceScene.run(cable: true) { scene in
             let machine = scene.machine
             try await scene.startComplete()
-            let report = try await scene.waitFor("netlink") { $0.daemon?.network?.listening == "netlink" }
+            let report = try await scene.waitFor("netlink") { $0.daemon?.network?.listening == .netlink }
             #expect(report.daemon?.connectivity.state == .online)
             try machine.network.run("ip", "link", "set", NetworkCable.nearLink, "down")
             try await scene.waitFor("offline") { $0.daemon?.connectivity.state == .offline }

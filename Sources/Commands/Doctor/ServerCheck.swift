@@ -34,9 +34,9 @@ struct ServerCheck: Check {
     }
 
     @Findings private func route(_ ping: PingReport) -> [Finding] {
-        let steps: [(phase: String, check: String, took: Double?)] = [
-            ("ahead", "echo", ping.ahead), ("name", "name", ping.phases.name),
-            ("connect", "connect", ping.phases.connect), ("tls", "tls", ping.phases.tls),
+        let steps: [(phase: Ping.Phase, check: String, took: Double?)] = [
+            (.ahead, "echo", ping.ahead), (.name, "name", ping.phases.name),
+            (.connect, "connect", ping.phases.connect), (.tls, "tls", ping.phases.tls),
         ]
         let failure = steps.firstIndex { $0.phase == ping.failedPhase && ping.error != nil }
         for step in steps[..<(failure ?? steps.count)] {
@@ -115,7 +115,7 @@ struct ServerCheck: Check {
         defer { client.shutdown() }
         let ping = try blocking { () async throws(UserFacingError) in await client.ping() }
         var report = PingReport(
-            state: ping.error == nil ? .online : .unreachable, probe: "http", total: ping.total,
+            state: ping.error == nil ? .online : .unreachable, probe: .http, total: ping.total,
             now: TimeSource.system.now())
         report.address = ping.address
         report.add(ping)

@@ -66,19 +66,19 @@ extension NetReport: Report {
 
     private func listeningText(_ style: TextStyle) -> [String] {
         switch listening {
-        case "netlink": []
-        case "polling":
+        case .netlink: []
+        case .polling:
             [
                 style.paint("the kernel does not tell what happens", .yellow),
                 style.safe(listeningReason ?? "") + "; the route to the server is looked at once a minute",
             ]
-        default: ["not to the kernel"]
+        case .none: ["not to the kernel"]
         }
     }
 
     private func table(_ style: TextStyle) -> [String] {
         var lines: [String] = []
-        if listening == "netlink" || !links.isEmpty {
+        if listening == .netlink || !links.isEmpty {
             let width = max(10, (links.map { TextLayout.width(style.safe($0.name)) }.max() ?? 0) + 2)
             lines += ["", style.paint(row(["Link", "State"], [width, 13]) + "Addresses", .bold)]
             lines += links.flatMap { $0.lines(style, nameWidth: width) }
@@ -114,7 +114,7 @@ extension NetReport.Link {
 extension NetReport.Route {
     fileprivate func line(_ style: TextStyle) -> String {
         var words = [family == "ipv6" ? "IPv6" : "IPv4"]
-        if kind != "unicast" { words.append(style.paint(style.safe(kind), .yellow)) }
+        if kind != .unicast { words.append(style.paint(kind.rawValue, .yellow)) }
         if let gateway { words.append("via \(style.safe(gateway))") }
         if let link { words.append("over \(style.safe(link))") }
         if metric > 0 { words.append("metric \(metric)") }

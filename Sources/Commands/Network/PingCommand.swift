@@ -1,4 +1,5 @@
 package import Console
+import PRSNLClient
 import PRSNLCore
 package import Requests
 
@@ -19,23 +20,23 @@ extension PingReport: Report {
     package func text(_ style: TextStyle) -> String {
         let rows: [(label: String, text: String?)] = [
             ("State", state.words.painted(style)),
-            ("Probe", style.safe(probe) + (note.map { "; \(style.safe($0))" } ?? "")),
+            ("Probe", probe.rawValue + (note.map { "; \(style.safe($0))" } ?? "")),
             ("Address", address.map(style.safe)),
-            ("Echo", phase("ahead", ahead, style)),
-            ("Name", phase("name", phases.name, style)),
-            ("Connect", phase("connect", phases.connect, style)),
-            ("TLS", phase("tls", phases.tls, style)),
-            ("First byte", phase("first_byte", phases.firstByte, style)),
-            ("Answer", phase("answer", nil, style) ?? status.map { "HTTP \($0)" }),
+            ("Echo", phase(.ahead, ahead, style)),
+            ("Name", phase(.name, phases.name, style)),
+            ("Connect", phase(.connect, phases.connect, style)),
+            ("TLS", phase(.tls, phases.tls, style)),
+            ("First byte", phase(.firstByte, phases.firstByte, style)),
+            ("Answer", phase(.answer, nil, style) ?? status.map { "HTTP \($0)" }),
             ("Total", Formatting.milliseconds(total)),
         ]
         return fields(rows.map { ($0.label, [$0.text].compactMap(\.self)) }, style)
     }
 
     /// How long it took, or that it is where the probe failed.
-    private func phase(_ name: String, _ took: Double?, _ style: TextStyle) -> String? {
-        if failedPhase == name {
-            return style.paint("failed", .red) + (name == "answer" ? status.map { ", HTTP \($0)" } ?? "" : "")
+    private func phase(_ phase: Ping.Phase, _ took: Double?, _ style: TextStyle) -> String? {
+        if failedPhase == phase {
+            return style.paint("failed", .red) + (phase == .answer ? status.map { ", HTTP \($0)" } ?? "" : "")
         }
         return took.map(Formatting.milliseconds)
     }

@@ -1,7 +1,9 @@
 /// One question to the server's health endpoint: what was answered, and how long each part of the way took.
 package struct Ping: Sendable, Equatable {
     /// What a request goes through, in this order.
-    package enum Phase: String, Sendable, CaseIterable {
+    package enum Phase: String, Sendable, Codable {
+        /// An ICMP echo, where one goes ahead of the request.
+        case ahead
         case name, connect, tls
         /// From the request to the answer's first byte: mostly the server's own time.
         case firstByte = "first_byte"

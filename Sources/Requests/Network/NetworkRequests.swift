@@ -1,5 +1,4 @@
 import Control
-import Glibc
 package import NetMonitor
 package import PRSNLClient
 package import PRSNLCore
@@ -16,8 +15,8 @@ package struct NetRequest: Request, BareRequest {
         let network = try NetworkSource.kernel()
         defer { network.stop() }
         return NetReport(
-            await Self.snapshot(network), how: network.how, transitions: try Self.transitions(context), source: .file,
-            now: context.now)
+            await Self.snapshot(network), how: network.how, reason: network.reason,
+            transitions: try Self.transitions(context), source: .file, now: context.now)
     }
 
     /// The first event is the state at the start; where netlink is not permitted there is nothing to wait for.
@@ -48,7 +47,7 @@ extension RunningDaemon {
         let unsaved = network.unsavedTransitions
         let saved = try context.reader().connectivityHistory(limit: NetReport.mostTransitions)
         var report = NetReport(
-            network.source.snapshot(), how: network.source.how,
+            network.source.snapshot(), how: network.source.how, reason: network.source.reason,
             transitions: unsaved.reversed() + saved.filter { !unsaved.contains($0) },
             source: .daemon, now: context.now)
         report.route = network.routeText
@@ -80,16 +79,14 @@ package struct NetReport: ControlReply {
         @Nullable package var link: String? = nil
         /// The lowest one is taken.
         package var metric: UInt32
-        /// `unicast`, `blackhole`, `unreachable`, `prohibit`.
-        package var kind: String
+        package var kind: NetworkSnapshot.Route.Kind
     }
 
     package var schemaVersion = 1
     /// Who answered. `file`: no daemon runs; links and routes are as prsnlctl itself sees them.
     package var source: StatusReport.Source
     package var generatedAt: Timestamp
-    /// `netlink`; `polling`, where netlink is not permitted; `none`.
-    package var listening: String
+    package var listening: NetworkSource.How
     /// Why it is not netlink.
     @Nullable package var listeningReason: String? = nil
     /// By their numbers.
@@ -104,13 +101,11 @@ package struct NetReport: ControlReply {
     package static let mostTransitions = 20
 
     package init(
-        _ snapshot: NetworkSnapshot, how: NetworkSource.How, transitions: [ConnectivityTransition],
-        source: StatusReport.Source, now: Timestamp
+        _ snapshot: NetworkSnapshot, how: NetworkSource.How, reason: String? = nil,
+        transitions: [ConnectivityTransition], source: StatusReport.Source, now: Timestamp
     ) {
-        self.source = source
-        generatedAt = now
-        listening = how.name
-        listeningReason = how.reason
+        (self.source, generatedAt) = (source, now)
+        (listening, listeningReason) = (how, reason)
         links = snapshot.links.sorted { $0.key < $1.key }.map { number, link in
             let addresses = snapshot.addresses.filter { $0.link == number }.map { "\($0.text)/\($0.prefixLength)" }
             return Link(
@@ -120,29 +115,10 @@ package struct NetReport: ControlReply {
         defaultRoutes = snapshot.defaultRoutes.map { route in
             Route(
                 family: route.isIPv6 ? "ipv6" : "ipv4", gateway: route.gateway,
-                link: route.link.map { snapshot.name($0) }, metric: route.metric, kind: route.kind.rawValue)
+                link: route.link.map { snapshot.name($0) }, metric: route.metric, kind: route.kind)
         }
         .sorted { ($0.family, $0.metric, $0.gateway ?? "") < ($1.family, $1.metric, $1.gateway ?? "") }
         self.transitions = Array(transitions.prefix(Self.mostTransitions))
-    }
-}
-
-extension NetworkSource.How {
-    /// `netlink`, `polling`, `none`.
-    package var name: String {
-        switch self {
-        case .netlink: "netlink"
-        case .polling: "polling"
-        case .none: "none"
-        }
-    }
-
-    /// Why the kernel does not tell what happens.
-    package var reason: String? {
-        switch self {
-        case .netlink, .none: nil
-        case .polling(let code): "netlink is not permitted: \(String(cString: strerror(code)))"
-        }
     }
 }
 
@@ -183,11 +159,11 @@ package struct PingRequest: Request, BareRequest {
         let result = await parts.engine.ping()
         let current = parts.engine.network.current
         var report = PingReport(
-            state: current.state, probe: result.sent.rawValue, total: result.total, now: context.now)
+            state: current.state, probe: result.sent, total: result.total, now: context.now)
         report.note = result.note
         report.address = result.address
         report.ahead = result.ahead?.milliseconds
-        if let ping = result.ping { report.add(ping) } else { report.failedPhase = "ahead" }
+        if let ping = result.ping { report.add(ping) } else { report.failedPhase = .ahead }
         report.clockOffset = parts.client.serverClockOffset?.seconds
         // The health check needs no login: an answer does not mean that the server can be used.
         report.error = (result.error ?? (current.state == .online ? nil : current.reason))
@@ -211,8 +187,8 @@ package struct PingReport: ControlReply {
     package var generatedAt: Timestamp
     /// What the answer means, or that none came.
     package var state: Connectivity.State
-    /// `http` or `icmp`: what was really sent.
-    package var probe: String
+    /// What was really sent.
+    package var probe: ProbeKind
     /// Why it is not the probe that is configured.
     @Nullable package var note: String? = nil
     /// Where the connection led: the server, or the proxy.
@@ -224,13 +200,12 @@ package struct PingReport: ControlReply {
     package var total: Double
     /// HTTP's.
     @Nullable package var status: Int? = nil
-    /// `ahead`, `name`, `connect`, `tls`, `first_byte`, `answer`.
-    @Nullable package var failedPhase: String? = nil
+    @Nullable package var failedPhase: Ping.Phase? = nil
     @Nullable package var error: UserFacingError? = nil
     /// The server's clock minus this machine's, in seconds, from its newest answer; good to a second or two.
     @Nullable package var clockOffset: Double? = nil
 
-    package init(state: Connectivity.State, probe: String, total: Duration, now: Timestamp) {
+    package init(state: Connectivity.State, probe: ProbeKind, total: Duration, now: Timestamp) {
         (self.state, self.probe) = (state, probe)
         self.total = total.milliseconds
         generatedAt = now
@@ -241,7 +216,7 @@ package struct PingReport: ControlReply {
         let took = ping.phases.mapValues(\.milliseconds)
         phases = Phases(name: took[.name], connect: took[.connect], tls: took[.tls], firstByte: took[.firstByte])
         status = ping.status
-        failedPhase = ping.failedPhase?.rawValue
+        failedPhase = ping.failedPhase
     }
 }
 

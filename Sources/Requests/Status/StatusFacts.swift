@@ -235,7 +235,7 @@ extension StatusReport {
     }
 
     fileprivate var hearsOfTheNetwork: String? {
-        daemon?.network?.listening == "netlink" ? "the kernel tells of changes of the network" : nil
+        daemon?.network?.listening == .netlink ? "the kernel tells of changes of the network" : nil
     }
 
     @Listing<Statement> fileprivate var connectionSays: [Statement] {
@@ -250,7 +250,7 @@ extension StatusReport {
                 brief: ("\(words.brief)\(isGood ? pulling : "")", "since", isGood ? nil : connectivity.since))
             if let reason = connectivity.reason { "\(reason.message)" }
             if let consequence = words.consequence { "\(consequence)" }
-            if let network = daemon?.network, network.listening == "polling" {
+            if let network = daemon?.network, network.listening == .polling {
                 Statement(
                     "\(network.listeningReason ?? ""); network changes are noticed within a minute", .warning,
                     cure: "Allow AF_NETLINK (RestrictAddressFamilies= in the unit).")

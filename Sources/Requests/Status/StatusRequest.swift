@@ -1,6 +1,7 @@
 import Console
 import Control
 import Glibc
+package import NetMonitor
 package import PRSNLCore
 package import Store
 
@@ -23,8 +24,8 @@ extension RunningDaemon {
         let state = parts.engine.state
         let network = parts.engine.network
         var daemon = StatusReport.Daemon(pid: getpid(), since: startedAt, engine: state.shown)
-        let how = network.source.how
-        daemon.network = .init(listening: how.name, listeningReason: how.reason, route: network.routeText)
+        let source = network.source
+        daemon.network = .init(listening: source.how, listeningReason: source.reason, route: network.routeText)
         daemon.requests = parts.figures.current
         // Before the file is read, which makes a log that was removed once more.
         if let replaced = parts.store.replacement() ?? parts.store.fullDisk() { daemon.problem = replaced }
@@ -62,38 +63,34 @@ package struct StatusReport: ControlReply {
     /// What the running daemon says of itself. In JSON, what the engine shows stands among the other members.
     @dynamicMemberLookup
     package struct Daemon: Sendable, Equatable, Codable {
-        package var pid: Int32
-        package var version = ProductVersion.current
-        package var since: Timestamp
-        package var engine: EngineState.Shown
-        @Nullable package var network: Network? = nil
-        /// By endpoint, in the order of their names.
-        @Nullable package var requests: [RequestCosts]? = nil
+        package struct Members: Sendable, Equatable, Codable {
+            package var pid: Int32
+            package var version = ProductVersion.current
+            package var since: Timestamp
+            @Nullable package var network: Network? = nil
+            /// By endpoint, in the order of their names.
+            @Nullable package var requests: [RequestCosts]? = nil
+        }
 
-        private enum CodingKeys: CodingKey { case pid, version, since, network, requests }
+        package var members: Members
+        package var engine: EngineState.Shown
 
         package init(pid: Int32, since: Timestamp, engine: EngineState.Shown) {
-            (self.pid, self.since, self.engine) = (pid, since, engine)
+            (members, self.engine) = (Members(pid: pid, since: since), engine)
         }
 
         package init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            pid = try container.decode(Int32.self, forKey: .pid)
-            version = try container.decode(String.self, forKey: .version)
-            since = try container.decode(Timestamp.self, forKey: .since)
-            engine = try EngineState.Shown(from: decoder)
-            _network = try container.decode(Nullable<Network>.self, forKey: .network)
-            _requests = try container.decode(Nullable<[RequestCosts]>.self, forKey: .requests)
+            (members, engine) = (try Members(from: decoder), try EngineState.Shown(from: decoder))
         }
 
         package func encode(to encoder: any Encoder) throws {
+            try members.encode(to: encoder)
             try engine.encode(to: encoder)
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(pid, forKey: .pid)
-            try container.encode(version, forKey: .version)
-            try container.encode(since, forKey: .since)
-            try container.encode(network, forKey: .network)
-            try container.encode(requests, forKey: .requests)
+        }
+
+        package subscript<Value>(dynamicMember path: WritableKeyPath<Members, Value>) -> Value {
+            get { members[keyPath: path] }
+            set { members[keyPath: path] = newValue }
         }
 
         package subscript<Value>(dynamicMember path: WritableKeyPath<EngineState.Shown, Value>) -> Value {
@@ -150,8 +147,7 @@ package struct StatusReport: ControlReply {
 
     /// How the daemon learns what happens to the network.
     package struct Network: Sendable, Equatable, Codable {
-        /// `netlink`; `polling`, where netlink is not permitted; `none`.
-        package var listening: String
+        package var listening: NetworkSource.How
         /// Why it is not netlink.
         @Nullable package var listeningReason: String? = nil
         /// The route to the server in words.
