@@ -83,36 +83,60 @@ extension OutboxTask {
     }
 }
 
-// What is sent together.
-extension OutboxTask {
-    /// An entry of the item.
-    private struct Row {
-        var id: Int64
-        /// Of a generated edit, the number of the entry it was generated for.
-        var place: Int64
-        var state: OutboxEntry.State
-        var payload: OutboxEntry.Payload
-        var base: ItemEdit?
-        /// What the server has in its fields that are in conflict. The others are sent. Of one that a person retries: these fields,
-        /// because the server has the others.
-        var held: ItemEdit?
-        var manual: ManualDecision?
-        /// What follows it by itself.
-        var following: [ItemEdit] = []
+/// An entry among those of its item, and what it asks for of the item.
+struct ItemEntry {
+    var id: Int64
+    var kind: OutboxEntry.Kind
+    var state: OutboxEntry.State
+    var maybeApplied: Bool
+    var payload: OutboxEntry.Payload
+    var base: ItemEdit?
+    /// Of a generated edit, the number of the entry it was generated for.
+    var follows: Int64?
+    var hasFailed: Bool
+    /// What the server has in its fields that are in conflict. The others are sent. Of one that a person retries: these fields,
+    /// because the server has the others.
+    var held: ItemEdit?
+    var manual: OutboxTask.ManualDecision?
+    /// What follows it by itself.
+    var following: [ItemEdit] = []
 
-        var intent: Intent {
-            var ask = payload.ask
-            if let held, let edit { ask = .edit(manual == nil ? edit.without(held) : edit.only(held)) }
-            ask = following.reduce(ask) { $0.without($1) }
-            return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
-        }
+    var place: Int64 { follows ?? id }
+    var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
 
-        /// An edit generated for a capture that replaces no summary.
-        var isRemark: Bool { place != id && base != nil && base?.summary == nil && edit?.summary != nil }
-
-        var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
+    var intent: Intent {
+        var ask = payload.ask
+        if let held, let edit { ask = .edit(manual == nil ? edit.without(held) : edit.only(held)) }
+        ask = following.reduce(ask) { $0.without($1) }
+        return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
     }
 
+    /// An edit generated for a capture that replaces no summary.
+    var isRemark: Bool { follows != nil && base != nil && base?.summary == nil && edit?.summary != nil }
+    /// Whether the server certainly has nothing of it.
+    var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
+    /// Whether the server was seen to have it, and it only waits to be compared again (`WriteOutcome.settling`).
+    var isSettling: Bool { state == .queued && maybeApplied && !hasFailed }
+
+    static let columns = """
+        id, kind, state, maybe_applied, payload, base, follows, error_code IS NOT NULL,
+        iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand
+        """
+
+    init?(row: Statement) {
+        guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
+            let state = row.text(2).flatMap(OutboxEntry.State.init),
+            let payload = OutboxEntry.Payload(kind: kind, json: row.text(4))
+        else { return nil }
+        (id, self.kind, self.state, maybeApplied) = (row.int64(0), kind, state, row.int(3) == 1)
+        (self.payload, base) = (payload, ItemEdit(json: row.text(5)))
+        (follows, hasFailed) = (row.isNull(6) ? nil : row.int64(6), row.int(7) == 1)
+        (held, manual) = (ItemEdit(json: row.text(8)), row.text(9).flatMap(OutboxTask.ManualDecision.init))
+    }
+}
+
+// What is sent together.
+extension OutboxTask {
     /// The entry, and those of its item that are sent along with it. What was asked for stays as it was accepted: here is what it
     /// comes to (`Desired`).
     static func load(_ id: Int64, _ connection: Connection) throws -> OutboxTask? {
@@ -157,25 +181,15 @@ extension OutboxTask {
         } ?? nil
     }
 
-    private func rows(_ connection: Connection) throws -> [Row] {
+    private func rows(_ connection: Connection) throws -> [ItemEntry] {
         // Of a creation, nothing was sent before it.
         let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
         var rows = try connection.cached(
             """
-            SELECT id, kind, state, payload, base, coalesce(follows, id), iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand
-            FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0
+            SELECT \(ItemEntry.columns) FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0
             ORDER BY coalesce(follows, id), id
             """
-        ).bind(entry.itemID).bind(Int(entry.id)).all { row -> Row? in
-            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
-                let state = row.text(2).flatMap(OutboxEntry.State.init),
-                let payload = OutboxEntry.Payload(kind: kind, json: row.text(3))
-            else { return nil }
-            return Row(
-                id: row.int64(0), place: row.int64(5), state: state, payload: payload,
-                base: ItemEdit(json: row.text(4)),
-                held: ItemEdit(json: row.text(6)), manual: row.text(7).flatMap(ManualDecision.init))
-        }
+        ).bind(entry.itemID).bind(Int(entry.id)).all(ItemEntry.init(row:))
         let following = Dictionary(grouping: rows.filter { $0.place != $0.id }, by: \.place)
         for index in rows.indices where rows[index].place == rows[index].id {
             rows[index].following = following[rows[index].id]?.compactMap(\.edit) ?? []
@@ -184,7 +198,7 @@ extension OutboxTask {
     }
 
     /// What is under way together, or would be sent together now.
-    private func group(_ rows: [Row]) -> [Row] {
+    private func group(_ rows: [ItemEntry]) -> [ItemEntry] {
         // Which of several the server has refused shows when each is sent alone.
         guard entry.state != .queued || !entry.wasRefused else { return rows.filter { $0.id == entry.id } }
         guard entry.state == .queued, entry.kind.isCreation else {
@@ -204,7 +218,7 @@ extension OutboxTask {
     }
 
     private mutating func noteKnown(
-        _ rows: [Row], _ group: [Row], _ connection: Connection
+        _ rows: [ItemEntry], _ group: [ItemEntry], _ connection: Connection
     ) throws {
         var base = ItemEdit()
         // Its first change counts: the later ones were made on top of it.

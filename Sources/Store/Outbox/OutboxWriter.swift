@@ -79,46 +79,14 @@ struct OutboxWriter {
 
     // MARK: Rows
 
-    /// An entry that waits, or is parked.
-    struct Open {
-        var id: Int64
-        var kind: OutboxEntry.Kind
-        var state: OutboxEntry.State
-        var attempts: Int
-        var maybeApplied: Bool
-        var payload: OutboxEntry.Payload
-        var base: ItemEdit?
-        var follows: Int64?
-        var hasFailed: Bool
-
-        var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
-        var intent: Intent {
-            let isRemark = follows != nil && base != nil && base?.summary == nil
-            return Intent(number: id, ask: payload.ask, isRemark: isRemark)
-        }
-        /// Whether the server certainly has nothing of it.
-        var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
-        /// Whether the server was seen to have it, and it only waits to be compared again (`WriteOutcome.settling`).
-        var isSettling: Bool { state == .queued && maybeApplied && !hasFailed }
-    }
-
     /// The entries of an item that are not over, in the order in which they were asked for.
-    func open(_ item: String) throws -> [Open] {
+    func open(_ item: String) throws -> [ItemEntry] {
         try connection.cached(
             """
-            SELECT id, kind, state, attempts, maybe_applied, payload, base, follows, error_code IS NOT NULL FROM outbox
+            SELECT \(ItemEntry.columns) FROM outbox
             WHERE item_id = ? AND ended_at IS NULL ORDER BY coalesce(follows, id), id
             """
-        ).bind(item).all { row -> Open? in
-            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
-                let state = row.text(2).flatMap(OutboxEntry.State.init),
-                let payload = OutboxEntry.Payload(kind: kind, json: row.text(5))
-            else { return nil }
-            return Open(
-                id: row.int64(0), kind: kind, state: state, attempts: row.int(3), maybeApplied: row.int(4) == 1,
-                payload: payload, base: ItemEdit(json: row.text(6)), follows: row.isNull(7) ? nil : row.int64(7),
-                hasFailed: row.int(8) == 1)
-        }
+        ).bind(item).all(ItemEntry.init(row:))
     }
 
     /// - Parameters:
@@ -254,8 +222,10 @@ struct OutboxWriter {
         .bind(Tags.json(item.tags)).run()
     }
 
+    /// Of a creation that is not sent.
     func removeLocalItem(entry: Int64) throws {
         try connection.prepare("DELETE FROM local_item WHERE entry_id = ?").bind(Int(entry)).run()
+        try release(entry)
     }
 
     func isLocal(_ item: String) throws -> Bool {

@@ -296,7 +296,7 @@ extension OutboxWriter {
     /// the capture itself. `nil` while the server works on the item, which may change each of them, and for a list of tags, because
     /// other captures from here may have brought those that are there.
     private func seen(
-        by edit: Open, behind capture: OutboxEntry, in item: String, _ there: ItemEdit
+        by edit: ItemEntry, behind capture: OutboxEntry, in item: String, _ there: ItemEdit
     ) throws -> ItemEdit? {
         guard let fields = edit.edit, edit.base == nil, fields.tags == nil, try !isPending(item) else { return nil }
         let title = try self.title(of: item, at: capture.acceptedAt) ?? there.title
