@@ -171,7 +171,7 @@ import Testing
         #expect(
             report.text(TextStyle())
                 == "queued 6, delivered 1, dropped 2, replaced 1; 2 on disk and not delivered yet;\n"
-                + "will be sent after earlier writes\n")
+                + "will be sent by the daemon\n")
         #expect(report.exitCode == .notDelivered)
         var done = BatchReport()
         done.accepted = 2

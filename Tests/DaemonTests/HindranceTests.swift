@@ -57,7 +57,7 @@ import Testing
         let text = try await fixture.control("queue")
         #expect(text.stdout.contains(message.prefix(20)), "\(text.stdout)")
         #expect(!text.stdout.contains("due now"), "\(text.stdout)")
-        #expect(!(waiting.stdout + waiting.stderr).contains("after earlier"), "\(waiting)")
+        #expect(!(waiting.stdout + waiting.stderr).contains("by the daemon"), "\(waiting)")
         let ended = try await fixture.control("status", "--json")
         #expect(ended.exit == .status(4), "\(ended.stdout)")
         let errors = try await fixture.control("errors")

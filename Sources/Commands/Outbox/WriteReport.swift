@@ -173,6 +173,7 @@ extension WriteReport: Report {
     private func waitingLine(_ write: Write, _ number: String, _ style: TextStyle) -> String {
         // A server that answered with an error is reachable, which says nothing about this write.
         let wasTried = waited && write.error != nil && sending == .inTurn
+        let verb = write.state == .unknown ? "looked up" : "tried"
         let parts: [String?] = [
             write.wasQueued ? "was waiting already" : nil,
             write.supersedes.isEmpty ? nil : "takes the place of \(OutboxWords.numbers(write.supersedes))",
@@ -181,7 +182,7 @@ extension WriteReport: Report {
             write.awaitsDecision.map { "waits for your decision about #\($0)" }
                 ?? write.behind.map { "waits for #\($0)" },
             // What waits for a decision has no turn.
-            write.awaitsDecision != nil ? nil : wasTried ? "will be tried again" : sending.text(style),
+            write.awaitsDecision != nil ? nil : wasTried ? "will be \(verb) again" : sending.text(style),
         ]
         let words = parts.compactMap(\.self).joined(separator: "; ")
         return "\((write.state ?? .queued).rawValue) \(number) (\(words))"
@@ -219,7 +220,7 @@ extension String {
 extension Sending {
     func text(_ style: TextStyle) -> String {
         switch self {
-        case .inTurn: "will be sent after earlier writes"
+        case .inTurn: "will be sent by the daemon"
         case .whenReachable: "will be sent when the server is reachable"
         case .whenAuthorized:
             "will be sent when the server accepts the credentials: see \(style.command("prsnlctl whoami"))"
