@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (Sending.inTurn, "queued #12 (will be sent after earlier writes)\n"),
+        (Sending.inTurn, "queued #12 (will be sent by the daemon)\n"),
         (.whenReachable, "queued #12 (will be sent when the server is reachable)\n"),
         (.whenAuthorized, "queued #12 (will be sent when the server accepts the credentials: see `prsnlctl whoami`)\n"),
         (.whenDaemonRuns, "queued #12 (will be sent when the daemon runs)\n"),
@@ -57,6 +57,8 @@ import Testing
         #expect(waited.exitCode == .notDelivered)
         let held = report(.queued, waited: true, sending: .inTurn) { $0.awaitsDecision = 11 }
         #expect(held.text(style()) == "queued #12 (on disk, not delivered yet; waits for your decision about #11)\n")
+        let there = report(.unknown, waited: true, sending: .inTurn) { $0.error = UserFacingError(.conflict, "There.") }
+        #expect(there.text(style()) == "unknown #12 (on disk, not delivered yet; There; will be looked up again)\n")
         #expect(report(.unknown, waited: true).exitCode == .notDelivered)
         #expect(report(.dropped, waited: true).exitCode == .notDelivered)
     }
@@ -134,6 +136,12 @@ import Testing
             let text = QueueReport(list, filter: .open, source: .daemon, now: Samples.now).text(style())
             #expect(text.contains(words) && text.contains("To compare") == (code == "edit_conflict"), "\(text)")
         }
+        var deletion = Samples.entry(7, .parked, .delete, payload: .delete)
+        (deletion.errorCode, deletion.wouldDeleteCapture) = ("database_restored", true)
+        let text = QueueReport(
+            OutboxList(entries: [deletion], total: 1), filter: .open, source: .daemon, now: Samples.now
+        ).text(wide)
+        #expect(text.contains("prsnlctl delete \(Samples.item)") && !text.contains("retry-queue"), "\(text)")
         let nothing = QueueReport(OutboxList(entries: [], total: 0), filter: .open, source: .file, now: Samples.now)
         #expect(nothing.text(style()) == "The queue is empty.\n")
     }
@@ -192,7 +200,10 @@ import Testing
     @Test func droppingNamesWhatWentAndWhatWouldHaveToGo() {
         #expect(Samples.dropped.text(style()) == "dropped #12, #13\n")
         #expect(Samples.dropped.exitCode == .fine)
-        var outcome = DropOutcome()
+        var outcome = DropOutcome(dropped: [12], revived: [11])
+        let back = DropReport(outcome, dryRun: false, source: .daemon).text(style())
+        #expect(back == "dropped #12\nback in the queue: #11\n")
+        outcome = DropOutcome()
         outcome.dependents = [13, 14]
         let held = DropReport(outcome, dryRun: false, source: .daemon)
         #expect(held.text(style()) == "Nothing was dropped: #13, #14 would have to go, too (--yes).\n")

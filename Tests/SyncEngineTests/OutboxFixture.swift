@@ -34,7 +34,7 @@ extension PullFixture {
     func outbox() throws -> [String] {
         try StoreReader(path: path).outbox(.all, limit: 100_000).entries.sorted { $0.id < $1.id }.map { entry in
             (["#\(entry.id)", entry.kind.rawValue, entry.state.rawValue]
-                + [entry.errorCode ?? entry.remark].compactMap(\.self))
+                + [entry.errorCode ?? entry.shown.remark].compactMap(\.self))
                 .joined(separator: " ")
         }
     }

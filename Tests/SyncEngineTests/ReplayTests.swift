@@ -91,7 +91,7 @@ import Testing
         #expect(
             try fixture.outbox() == [
                 "#1 capture delivered", "#2 edit delivered",
-                "#3 capture delivered was already there; title and tags follow as #4", "#4 edit delivered",
+                "#3 capture delivered was already there", "#4 edit delivered",
             ])
         #expect(fixture.server.items().map(\.title) == ["Second"])
         #expect(fixture.server.items().map { Set($0.tags) } == [["x", "y"]])

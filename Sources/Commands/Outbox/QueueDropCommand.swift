@@ -41,6 +41,7 @@ enum QueueDropCommand {
             lines.append("\(front)#\(number) \(entry.kind) \(entry.what)")
         }
         NamedItems.show(lines, of: plan.dropped.count, context)
+        if let back = plan.revivedSentence { context.say("\(back)") }
         if let may = plan.maybeAppliedSentence { context.say("\(may)") }
     }
 }
@@ -54,6 +55,10 @@ extension DropOutcome: OutboxText {
             : "The server may have applied \(OutboxWords.numbers(maybeApplied)) already. The next sweep shows it then."
     }
 
+    fileprivate var revivedSentence: String? {
+        revived.isEmpty ? nil : "back in the queue: \(OutboxWords.numbers(revived))"
+    }
+
     private var needsMore: Bool { dropped.isEmpty && !dependents.isEmpty }
     package var exitCode: ExitCode { needsMore ? .error : .fine }
 
@@ -65,7 +70,7 @@ extension DropOutcome: OutboxText {
         let isPlan = answer.head.dryRun == true
         let all = dropped + dependents.filter { !dropped.contains($0) }
         var lines = [(isPlan ? "would drop " : "dropped ") + OutboxWords.numbers(all, most: 50)]
-        if !revived.isEmpty { lines.append("waits again: \(OutboxWords.numbers(revived))") }
+        if let revivedSentence { lines.append(revivedSentence) }
         if let may = maybeAppliedSentence, !isPlan { lines.append(may) }
         return answer.paragraphs(lines, style)
     }

@@ -133,9 +133,9 @@ extension OutboxEntry.Status {
         switch error?.code {
         case .editConflict: return "To overwrite the server's values: \(retry). \(drop) To compare: \(show)."
         case .itemGone: return "The server has no such item any more. To read what was to be written: \(show). \(drop)"
-        // `retry-queue` leaves a deletion alone where a capture became a part of the item since. A new one is always sent.
-        case _ where kind == .delete && error?.code != .databaseRestored:
-            return "To send it: `prsnlctl delete \(itemID)`. \(drop) To look at it: \(show)."
+        // Where `retry-queue` leaves a deletion alone, the entry says why. A new one is always sent.
+        case _ where error?.recoverySuggestion.commands.contains(NextCommand(["prsnlctl", "delete", itemID])) == true:
+            return "\(error?.recoverySuggestion ?? "") To look at it: \(show)."
         case .writeInvalid:
             return "To send it: \(retry), once the server can take it. \(drop) To look at it: \(show)."
         default: return "To send it: \(retry). \(drop) To look at it: \(show)."

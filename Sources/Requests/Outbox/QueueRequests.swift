@@ -326,45 +326,11 @@ package struct UndoRequest: OutboxRequest, BareRequest {
     package func outcome(_ store: Store, _ context: RequestContext) async throws(UserFacingError) -> UndoOutcome {
         var outcome = try await store.undo(now: context.now)
         (outcome.writes, outcome.kept) = (try context.named(outcome.writes), try context.named(outcome.kept))
-        for write in outcome.kept.prefix(UndoOutcome.mostOffers) {
-            let entry = try context.reader().outboxEntry(write.entry).entry
-            if let offer = entry.opposite { outcome.offers.append(offer) }
-        }
         return outcome
     }
 }
 
 extension UndoOutcome: OutboxOutcome {
     package static let type = "undo"
-    package static let mostOffers = 5
     package var hasChanged: Bool { taken > 0 }
-}
-
-extension OutboxEntry {
-    /// The command that does the opposite of a write that was delivered.
-    fileprivate var opposite: NextCommand? {
-        // What the server had already, or had no more, was not this write's doing.
-        guard self.state == .delivered, reason != .wasGone, self.kind != .edit || self.attempts > 0 else { return nil }
-        let asked: ItemEdit
-        switch payload {
-        case .delete: return NextCommand(["prsnlctl", "restore", self.itemID])
-        case .edit(let edit): asked = edit
-        case .create(let item):
-            guard let base else { return NextCommand(["prsnlctl", "delete", self.itemID]) }
-            // What was there before was not made by it: its tags were added.
-            asked = ItemEdit(title: item.title, tagChange: TagChange(added: base.tags == nil ? [] : item.tags))
-        }
-        var words = ["prsnlctl", "edit", self.itemID]
-        if let old = base?.title, let new = asked.title, old != new { words += ["--title", old] }
-        if let old = base?.summary, let new = asked.summary, old != new { words += ["--summary", old] }
-        if asked.tags != nil, let tags = base?.tags {
-            words += tags.isEmpty ? ["--no-tags"] : tags.flatMap { ["--tag", $0] }
-        }
-        // Only what was not so before.
-        let had = base?.tags.map(Tags.set)
-        let (added, removed) = (asked.tagChange.added, asked.tagChange.removed)
-        words += added.filter { had?.contains(ByteText($0)) != true }.flatMap { ["--remove-tag", $0] }
-        words += removed.filter { had?.contains(ByteText($0)) != false }.flatMap { ["--add-tag", $0] }
-        return words.count > 3 ? NextCommand(words) : nil
-    }
 }

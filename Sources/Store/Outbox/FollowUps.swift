@@ -36,7 +36,7 @@ extension OutboxWriter {
     /// After a write was delivered: whether the server has all that it asked for is still to be seen.
     ///
     /// - Parameters:
-    ///   - there: of a creation whose item was there before: what the server had in its fields.
+    ///   - there: where its creation found the item there: what the server had in its fields.
     ///   - isMaking: Of an edit that went along with the creation of its item.
     mutating func noteUnverified(
         _ id: Int64, there: ItemEdit? = nil, item: String, isMaking: Bool = false
@@ -56,25 +56,31 @@ extension OutboxWriter {
         if isUnverified { awaited.insert(item) }
         try change(id) { standing in
             standing.isUnverified = isUnverified
-            if let there { standing.base = there.fields.json }
+            if let there { (standing.base, standing.reason) = (there.fields.json, .wasThere) }
         }
     }
 
-    /// What a delivered creation asked for and the server lacks is not asked for any more.
+    /// What a delivered write asked for and the server lacks is not asked for any more.
     ///
-    /// - Returns: The edits that were to bring it, and are over.
-    mutating func withdrawFollowUp(of creation: OutboxEntry) throws -> [Int64] {
+    /// - Returns: The edits that were to bring it, and are over. `nil` where there was nothing to withdraw.
+    mutating func withdrawFollowUp(of entry: OutboxEntry) throws -> [Int64]? {
         let wasUnverified = try connection.cached("SELECT 1 FROM outbox WHERE id = ? AND is_unverified = 1")
-            .bind(Int(creation.id)).hasRow()
-        let following = try open(creation.itemID).filter { entry in
-            entry.follows == creation.id && (entry.state == .queued || entry.state == .parked) && !entry.isSettling
+            .bind(Int(entry.id)).hasRow()
+        let following = try open(entry.itemID).filter { edit in
+            edit.follows == entry.id && (edit.state == .queued || edit.state == .parked) && !edit.isSettling
         }
-        guard wasUnverified || !following.isEmpty else { return [] }
-        try change(creation.id) { ($0.isUnverified, $0.isWithdrawn) = (false, true) }
+        guard wasUnverified || !following.isEmpty else { return nil }
+        try change(entry.id) { ($0.isUnverified, $0.isWithdrawn) = (false, true) }
         for edit in following { try takeBack(edit.id) }
-        try refreshLocalEdit(creation.itemID)
-        try advance(creation.itemID)
+        try refreshLocalEdit(entry.itemID)
+        try advance(entry.itemID)
         return following.map(\.id)
+    }
+
+    /// What follows an entry as edits, or has done so.
+    func followUps(of entry: OutboxEntry) throws -> [OutboxEntry] {
+        try connection.cached("SELECT \(OutboxEntry.columns) FROM outbox WHERE item_id = ? AND follows = ? ORDER BY id")
+            .bind(entry.itemID).bind(Int(entry.id)).all(OutboxEntry.init(row:))
     }
 
     /// The server has processed the item, as the copy has it now: its edits may go.
@@ -111,22 +117,20 @@ extension OutboxWriter {
     ///     item is in process.
     ///   - seen: What is known of the server's fields besides the item's row.
     ///   - isProcessed: A page has just shown the item, and the server works on it no more.
-    /// - Returns: `title and tags follow as #3`. `nil` where nothing follows.
-    @discardableResult
     mutating func followUp(
         _ item: String, known: OutboxEntry? = nil, seen: ItemEdit? = nil, isProcessed: Bool = false
-    ) throws -> String? {
+    ) throws {
         let words = try words(of: item)
         let unverified = words.filter { !$0.isDelivered }.map(\.number)
-        guard !unverified.isEmpty else { return nil }
+        guard !unverified.isEmpty else { return }
         let open = try open(item)
-        guard !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }) else { return nil }
+        guard !open.contains(where: { $0.kind == .delete && $0.state.isWaiting }) else { return }
         // A request without an answer may yet change what is there as it was asked for.
         let mayChange = open.contains { $0.kind == .edit && $0.maybeApplied }
         let isRowOld = isProcessed ? false : seen == nil ? try isPending(item) : try isUnsettled(item)
         if isRowOld { awaited.insert(item) }
         guard let theirs = isRowOld ? seen : try serverFields(item)?.overlaid(by: seen ?? ItemEdit()) else {
-            return nil
+            return
         }
         // Each by itself: what a later one asks for and the server does not have takes nothing from an earlier one.
         var lacking: [Int64: ItemEdit] = [:]
@@ -135,7 +139,6 @@ extension OutboxWriter {
             lacking[word] = desired.lacking(of: word, in: theirs)
         }
         let creations = words.filter { if case .create = $0.ask { true } else { false } }.map(\.number)
-        var remarks: [String] = []
         for word in unverified {
             guard var edit = lacking[word] else { continue }
             // What is there as it was asked for may yet be replaced by the processing.
@@ -158,11 +161,9 @@ extension OutboxWriter {
             let place = try connection.cached("SELECT coalesce(follows, id) FROM outbox WHERE id = ?").bind(Int(word))
                 .first { $0.int64(0) }
             for (edit, base) in parts where !edit.isEmpty {
-                let entry = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: place)
-                remarks.append("\(edit.fieldNames) \(edit.isOneWord ? "follows" : "follow") as #\(entry)")
+                _ = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: place)
             }
         }
-        return remarks.isEmpty ? nil : remarks.joined(separator: ", ")
     }
 
     /// The title that the copy had at a time. What the server's processing has replaced since does not count. `nil` where it had no
@@ -279,16 +280,4 @@ extension OutboxWriter {
     private static let isTimedFollowUp = """
         follows IS NOT NULL AND ended_at IS NULL AND state = 'queued' AND awaits_item = 0 AND next_attempt_at IS NOT NULL
         """
-}
-
-extension ItemEdit {
-    fileprivate var isOneWord: Bool { tagChange.isEmpty && (title == nil || summary == nil) }
-
-    /// `title and tags`
-    fileprivate var fieldNames: String {
-        let names = [title.map { _ in "title" }, tagChange.isEmpty ? nil : "tags", summary.map { _ in "remark" }]
-            .compactMap(\.self)
-        guard let last = names.last, names.count > 1 else { return names.joined() }
-        return names.dropLast().joined(separator: ", ") + " and " + last
-    }
 }

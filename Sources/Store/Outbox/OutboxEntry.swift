@@ -40,7 +40,7 @@ package struct OutboxEntry: Sendable, Equatable {
         case takenBack = "taken_back"
         /// The item of a deletion was gone before it.
         case wasGone = "was_gone"
-        /// The item of a deletion was there before the capture that it was to take back, and was not meant.
+        /// The item was there before its capture. Of a deletion of that one: the item was not meant.
         case wasThere = "was_there"
     }
 
@@ -117,6 +117,12 @@ package struct OutboxEntry: Sendable, Equatable {
     /// How long the server could be reached while it waited.
     package var reachableAge = Duration.zero
     package var reason: Reason?
+    /// Whether the server may have something of it that it had not before.
+    package var mayBeThere = false
+    /// Parked, and it would delete a capture with its item (`isOfCapture`).
+    package var wouldDeleteCapture = false
+    /// `title and tags follow as #3`
+    private var following: [String] = []
     package var errorCode: String?
     package var errorMessage: String?
     /// Sent with every attempt.
@@ -132,6 +138,11 @@ package struct OutboxEntry: Sendable, Equatable {
     }
 
     package var id: Int64 { status.entry }
+
+    /// Delivered, and the server had the item before: it took nothing of this. All that comes of it are the edits that follow.
+    package var isOfKnownItem: Bool {
+        self.state == .delivered && (self.kind.isCreation ? base != nil : reason == .wasThere)
+    }
 }
 
 extension OutboxEntry {
@@ -141,6 +152,8 @@ extension OutboxEntry {
     package var shown: Status {
         var shown = status
         (shown.what, shown.error, shown.reachableAge) = (what, error, Int(reachableAge.wholeMilliseconds / 1_000))
+        let remarks = [shown.remark].compactMap(\.self) + following
+        shown.remark = remarks.isEmpty ? nil : remarks.joined(separator: "; ")
         return shown
     }
 
@@ -161,7 +174,15 @@ extension OutboxEntry {
 extension OutboxEntry {
     /// What its last attempt failed with, or why it is parked.
     package var error: UserFacingError? {
-        errorCode.map { UserFacingError(code: $0, message: errorMessage, entry: id, isParked: self.state == .parked) }
+        let error = errorCode.map {
+            UserFacingError(code: $0, message: errorMessage, entry: id, isParked: self.state == .parked)
+        }
+        guard wouldDeleteCapture else { return error }
+        return error?.with(
+            suggestion: """
+                A capture has become a part of the item since. To delete both: `prsnlctl delete \(self.itemID)`. \
+                To keep both: `prsnlctl queue drop \(id)`.
+                """)
     }
 }
 
@@ -206,6 +227,9 @@ package struct OutboxAttempt: Sendable, Equatable, Codable {
 }
 
 extension OutboxAttempt {
+    /// The server may have applied it, or still does.
+    static let isUnknownSend = "purpose = 'send' AND (verdict IS NULL OR verdict = 'look')"
+
     package init(_ purpose: Purpose, startedAt: Timestamp) {
         self.purpose = purpose
         self.startedAt = startedAt
@@ -217,6 +241,21 @@ extension OutboxEntry {
     static let unknownTwin = """
         FROM outbox AS twin
         WHERE twin.maybe_applied IS 1 AND twin.state = 'unknown' AND twin.fingerprint = outbox.fingerprint
+        """
+
+    /// A deletion, since which a capture has become a part of the item. That was not asked for of both.
+    static let isOfCapture = """
+        kind = 'delete' AND EXISTS (SELECT 1 FROM outbox AS made WHERE made.item_id = outbox.item_id
+            AND made.kind = 'capture' AND made.state = 'delivered' AND made.base IS NOT NULL
+            AND made.ended_at >= outbox.accepted_at AND made.reason IS NOT 'taken_back')
+            AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = outbox.item_id AND deleted_at IS NOT NULL)
+        """
+
+    /// Not so of a creation that was refused because the server had the item, and that was never sent without an answer.
+    static let mayBeThere = """
+        (maybe_applied = 1 OR state IN ('sending', 'unknown') OR state = 'delivered' AND attempts > 0) AND NOT (state = 'unknown'
+            AND EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND verdict = 'already_there')
+            AND NOT EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND \(OutboxAttempt.isUnknownSend)))
         """
 
     /// What `init(row:)` reads.
@@ -231,7 +270,11 @@ extension OutboxEntry {
             WHEN state = 'queued' THEN (SELECT min(twin.id) \(unknownTwin)) END AS behind,
         CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
-                AND earlier.state = 'parked' AND earlier.kind != 'edit') END AS awaits_decision
+                AND earlier.state = 'parked' AND earlier.kind != 'edit') END AS awaits_decision,
+        \(mayBeThere) AS may_be_there, state = 'parked' AND \(isOfCapture) AS would_delete_capture,
+        CASE WHEN state = 'delivered' THEN (SELECT group_concat(id || ' ' || state || ' ' || payload || char(9) || coalesce(iif(
+            state = 'parked' OR by_hand IS NOT NULL, theirs, NULL), ''), char(10)) FROM outbox AS edit
+            WHERE edit.item_id = outbox.item_id AND follows = outbox.id AND ended_at IS NULL) END AS following
         """
 
     /// `nil` for a row that this program did not write.
@@ -251,6 +294,24 @@ extension OutboxEntry {
         reachableAge = .microseconds(row.int("reachable_age"))
         (errorCode, errorMessage) = (row.text("error_code"), row.text("error_message"))
         reason = row.text("reason").flatMap(Reason.init)
+        (mayBeThere, wouldDeleteCapture) = (row.int("may_be_there") == 1, row.int("would_delete_capture") == 1)
+        following = row.text("following")?.split(separator: "\n").compactMap(Self.words) ?? []
+    }
+
+    /// - Parameter edit: the number, the state and the payload of one that follows, and what the server has where that is in conflict.
+    private static func words(of edit: Substring) -> String? {
+        let parts = edit.split(separator: " ", maxSplits: 2)
+        let texts = parts.last?.split(separator: "\t").map(String.init) ?? []
+        guard parts.count == 3, var fields = ItemEdit(json: texts.first) else { return nil }
+        if let theirs = ItemEdit(json: texts.last), texts.count > 1 { fields = fields.only(theirs) }
+        let names = [
+            fields.title.map { _ in "title" }, fields.tagChange.isEmpty ? nil : "tags",
+            fields.summary.map { _ in "remark" },
+        ].compactMap(\.self)
+        let all = (names.dropLast(2) + [names.suffix(2).joined(separator: " and ")]).joined(separator: ", ")
+        let end = names.count > 1 || names == ["tags"] ? "" : "s"
+        return parts[1] == "parked"
+            ? "\(all) wait\(end) for a decision about #\(parts[0])" : "\(all) follow\(end) as #\(parts[0])"
     }
 }
 

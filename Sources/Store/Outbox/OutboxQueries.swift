@@ -40,15 +40,12 @@ extension Store {
             let known = try connection.cached(
                 """
                 SELECT id FROM item WHERE id IN (SELECT value FROM json_each(?1))
-                    AND rowid <= (SELECT min(items_before) FROM outbox_attempt WHERE entry_id = ?2 AND \(Self.isUnknownSend))
+                    AND rowid <= (SELECT min(items_before) FROM outbox_attempt WHERE entry_id = ?2 AND \(OutboxAttempt.isUnknownSend))
                 """
             ).bind(JSONText.array(ids)).bind(Int(entry)).all { $0.text(0) }
             return Set(known.map(ByteText.init))
         }
     }
-
-    /// Of an attempt: the server may have applied it, or still does.
-    private static let isUnknownSend = "purpose = 'send' AND (verdict IS NULL OR verdict = 'look')"
 
     /// Whether a pull has brought an item that may be this creation, and that no other entry has made, wherever it stands.
     package func hasReceived(_ creation: NewItem, for entry: Int64) throws(UserFacingError) -> Bool {
@@ -113,7 +110,7 @@ extension Store {
             try connection.prepare(
                 """
                 SELECT min(started_at) FROM outbox_attempt
-                WHERE entry_id = ?1 AND \(Self.isUnknownSend)
+                WHERE entry_id = ?1 AND \(OutboxAttempt.isUnknownSend)
                     AND NOT (EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND state = 'sending')
                         AND number = (SELECT max(number) FROM outbox_attempt WHERE entry_id = ?1))
                 """

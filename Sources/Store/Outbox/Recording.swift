@@ -162,7 +162,6 @@ extension OutboxWriter {
             }
         }
         var write = DeliveredWrite(item)
-        var remark: String?
         switch entry.kind {
         case .capture, .note:
             let isTakenBack = delivery.there == nil ? false : try takeBackDeletion(of: entry, delivery.serverID)
@@ -171,11 +170,8 @@ extension OutboxWriter {
             if let made = delivery.item { try insert(made) }
             // The small server answers with the item as it keeps it.
             guard delivery.serverID != nil, delivery.item == nil, !isTakenBack else { break }
-            for id in ended {
-                try noteUnverified(id, there: id == entry.id ? delivery.there : nil, item: item, isMaking: true)
-            }
-            let known = delivery.there == nil ? nil : entry
-            remark = try followUp(item, known: known, seen: delivery.there)
+            for id in ended { try noteUnverified(id, there: delivery.there, item: item, isMaking: true) }
+            try followUp(item, known: delivery.there == nil ? nil : entry, seen: delivery.there)
         case .edit:
             write.fields = try applyEdit(item, record.payload, delivery)
             write.updatedAt = delivery.updatedAt
@@ -186,10 +182,6 @@ extension OutboxWriter {
             try deleteMissing(item)
             write.isDeletion = true
             try releaseCaptures()
-        }
-        if let remark {
-            let words = [record.outcome.remark, remark].compactMap(\.self).joined(separator: "; ")
-            try change(entry.id) { $0.remark = words }
         }
         try refreshLocalEdit(item)
         try advance(item)

@@ -33,9 +33,9 @@ package struct DropOutcome: Sendable, Equatable, Codable {
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
     package var dependents: [Int64] = []
-    /// What a dropped deletion had made superfluous, and waits again.
+    /// What a dropped deletion had made superfluous, and is as it was before.
     package var revived: [Int64] = []
-    /// Of the dropped ones, those that the server may have applied.
+    /// Of the dropped ones, those of which the server may have something.
     package var maybeApplied: [Int64] = []
 }
 
@@ -102,10 +102,14 @@ extension Store {
             }
             guard outcome.dependents.isEmpty || withDependents else { return outcome }
             outcome.dropped = (chosen.union(outcome.dependents)).sorted()
-            let maybeApplied = try writer.connection.cached("SELECT 1 FROM outbox WHERE id = ? AND maybe_applied = 1")
-            for id in outcome.dropped where try maybeApplied.bind(Int(id)).hasRow() { outcome.maybeApplied.append(id) }
-            guard !dryRun else { return outcome }
-            for id in outcome.dropped { outcome.revived += try writer.drop(id) }
+            for id in outcome.dropped {
+                let task = try OutboxTask.alone(id, writer.connection)
+                guard let entry = task?.entry, entry.state.isDroppable else { throw writer.stale("#\(id) is over") }
+                if entry.mayBeThere { outcome.maybeApplied.append(id) }
+                let old = try writer.replaced(by: id, droppedWith: outcome.dropped)
+                outcome.revived += old
+                if !dryRun { try writer.drop(entry, reviving: old) }
+            }
             return outcome
         }
         if !dryRun { for id in outcome.dropped { inFlight.noteSettled(id) } }
@@ -146,9 +150,7 @@ extension OutboxWriter {
             SELECT state, item_id, next_attempt_at, coalesce((SELECT started_at FROM outbox_attempt
                 WHERE entry_id = outbox.id ORDER BY number DESC LIMIT 1), last_attempt_at) AS last_request_at, error_code,
                 maybe_applied, last_attempt_at, awaits_item, kind IN ('capture', 'note') AS is_creation,
-                kind = 'delete' AND EXISTS (SELECT 1 FROM outbox AS made WHERE made.item_id = outbox.item_id
-                    AND made.kind = 'capture' AND made.state = 'delivered' AND made.base IS NOT NULL
-                    AND made.ended_at >= outbox.accepted_at) AS is_captured_since
+                \(OutboxEntry.isOfCapture) AS would_delete_capture
             FROM outbox
             WHERE id = ?
             """
@@ -173,8 +175,7 @@ extension OutboxWriter {
             try change(id) { [now] in ($0.dueAt, $0.failures, $0.failedLookups, $0.awaitsItem) = (now, 0, 0, false) }
         case .parked:
             guard isNamed || parked else { return .isParked }
-            // A capture of the URL became a part of the item after its deletion was asked for. That was not asked for of both.
-            if row.int("is_captured_since") == 1 { return .wouldDeleteCapture }
+            if row.int("would_delete_capture") == 1 { return .wouldDeleteCapture }
             if wasJustTried { return .wasTriedJustNow }
             guard !dryRun else { return nil }
             let code = row.text("error_code")
@@ -213,37 +214,31 @@ extension OutboxWriter {
         ).bind(Int(id)).all { $0.int64(0) }
     }
 
-    /// Whether its creation was dropped, so that no server will ever have it.
-    private func isGivenUp(_ item: String) throws -> Bool {
-        try connection.cached(
-            "SELECT 1 FROM outbox WHERE item_id = ?1 AND local_id = ?1 AND kind != 'delete' AND state = 'dropped'"
-        ).bind(item).hasRow()
+    /// What a deletion has made superfluous, and is sent without it: not where the creation is dropped, too, so that no server will
+    /// ever have the item.
+    fileprivate func replaced(by deletion: Int64, droppedWith dropped: [Int64]) throws -> [Int64] {
+        try connection.prepare(
+            """
+            SELECT old.id FROM outbox AS old JOIN outbox AS gone ON gone.id = old.superseded_by
+            WHERE gone.id = ?1 AND gone.kind = 'delete' AND NOT EXISTS (SELECT 1 FROM outbox AS made
+                WHERE made.item_id = gone.item_id AND made.local_id = gone.item_id AND made.kind != 'delete'
+                    AND (made.state = 'dropped' OR made.id IN (SELECT value FROM json_each(?2))))
+            ORDER BY old.id
+            """
+        ).bind(Int(deletion)).bind(JSONText.array(dropped.map(String.init))).all { $0.int64(0) }
     }
 
-    /// - Returns: What waits again.
-    fileprivate mutating func drop(_ id: Int64) throws -> [Int64] {
-        let row = try connection.cached("SELECT state, item_id, kind FROM outbox WHERE id = ?")
-            .bind(Int(id))
-        guard try row.step(), let state = row.text(0).flatMap(OutboxEntry.State.init), let item = row.text(1),
-            let kind = row.text(2).flatMap(OutboxEntry.Kind.init)
-        else { throw stale("#\(id) is gone") }
-        row.reset()
-        guard state.isDroppable else { throw stale("#\(id) is \(state.rawValue)") }
-        try move(id, from: state, to: .dropped)
-        if kind.isCreation {
-            try removeLocalItem(entry: id)
-            try release(id)
-        }
-        var revived: [Int64] = []
-        // If the creation was dropped too, nothing would release them. If the deletion was applied, they are parked.
-        if kind == .delete, try !isGivenUp(item) {
-            revived = try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(id))
-                .all { $0.int64(0) }
-            for old in revived { try revive(old, item: item) }
-        }
-        try followUp(item)
-        try refreshLocalEdit(item)
-        try advance(item)
-        return revived
+    fileprivate mutating func drop(_ entry: OutboxEntry, reviving old: [Int64]) throws {
+        try move(entry.id, from: entry.state, to: .dropped)
+        try giveUp(entry, reviving: old)
+        try followUp(entry.itemID)
+        try refreshLocalEdit(entry.itemID)
+        try advance(entry.itemID)
+    }
+
+    /// What goes with an entry that is dropped, and what it gives its place back.
+    mutating func giveUp(_ entry: OutboxEntry, reviving old: [Int64]) throws {
+        if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
+        for id in old { try revive(id, item: entry.itemID) }
     }
 }

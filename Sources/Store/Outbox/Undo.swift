@@ -18,8 +18,10 @@ package struct UndoOutcome: Sendable, Equatable, Codable {
     package var revived: [Int64] = []
     /// Edits that were to follow captures that were sent, and are not sent any more; the first 50.
     package var withdrawn: [Int64] = []
-    /// The commands that reverse what was sent, as far as there are such. Found by the program that shows it.
+    /// The commands that reverse what was sent, as far as there are such, for the first writes that were kept.
     package var offers: [NextCommand] = []
+
+    package static let mostOffers = 5
 }
 
 extension Store {
@@ -27,12 +29,21 @@ extension Store {
     ///
     /// A command's writes are those with its key, or those of one transaction, by its time. What was given up, or taken back before, is passed over.
     package func undo(now: Timestamp) throws(UserFacingError) -> UndoOutcome {
-        try moveEntries(now: now) { writer in try writer.undo() }
+        let (outcome, taken) = try moveEntries(now: now) { writer in
+            var (outcome, taken) = try writer.undo()
+            for write in outcome.kept.prefix(UndoOutcome.mostOffers) {
+                outcome.offers += try writer.opposite(of: write.entry)
+            }
+            return (outcome, taken)
+        }
+        for id in taken { inFlight.noteSettled(id) }
+        return outcome
     }
 }
 
 extension OutboxWriter {
-    fileprivate mutating func undo() throws -> UndoOutcome {
+    /// - Returns: What it has done, and all that was taken back.
+    fileprivate mutating func undo() throws -> (UndoOutcome, Set<Int64>) {
         // What a later entry has taken the place of goes with that one, also where that was given up.
         let ids = try connection.prepare(
             """
@@ -63,9 +74,11 @@ extension OutboxWriter {
         var group: Set<Int64> = []
         let free = tasks.filter { $0.isTakenBack(with: group) && group.insert($0.entry.id).inserted }
         // Of an item that was there before.
-        for task in tasks where task.entry.state == .delivered && task.entry.kind.isCreation && task.entry.base != nil {
-            outcome.withdrawn += try withdrawFollowUp(of: task.entry).prefix(Store.named - outcome.withdrawn.count)
-            guard try hasNothingSent(task.entry.id) else { continue }
+        for task in tasks where task.entry.isOfKnownItem {
+            let withdrawn = try withdrawFollowUp(of: task.entry)
+            outcome.withdrawn += (withdrawn ?? []).prefix(Store.named - outcome.withdrawn.count)
+            let edits = try followUps(of: task.entry)
+            guard withdrawn != nil || !edits.isEmpty, !edits.contains(where: \.mayBeThere) else { continue }
             try change(task.entry.id) {
                 ($0.reason, $0.remark) = (.takenBack, "was already there; what was to follow was taken back")
             }
@@ -77,14 +90,15 @@ extension OutboxWriter {
         let kept = tasks.filter { !group.contains($0.entry.id) }
         outcome.writes = taken.suffix(Store.named).reversed().map(\.entry.shown)
         outcome.kept = kept.suffix(Store.named).reversed().map(\.entry.shown)
-        guard let first = free.last?.entry.id else { return outcome }
+        guard let first = free.last?.entry.id else { return (outcome, group) }
         var replaced: [Int64: [Int64]] = [:]
         try connection.prepare("SELECT superseded_by, id FROM outbox WHERE superseded_by >= ? ORDER BY id")
             .bind(Int(first)).rows { replaced[$0.int64(0), default: []].append($0.int64(1)) }
         var items: [String] = []
         for task in free {
             let old = (replaced[task.entry.id] ?? []).filter { !group.contains($0) }
-            try takeBack(task.entry, reviving: old)
+            try takeBack(task.entry.id)
+            try giveUp(task.entry, reviving: old)
             outcome.revived += old.prefix(Store.named - outcome.revived.count)
             if items.last != task.entry.itemID { items.append(task.entry.itemID) }
         }
@@ -93,24 +107,47 @@ extension OutboxWriter {
             try refreshLocalEdit(item)
             try advance(item)
         }
-        return outcome
+        return (outcome, group)
     }
 
-    /// Of a capture whose item was there before: whether all of it was to follow, and nothing of that can have reached the server.
-    private func hasNothingSent(_ capture: Int64) throws -> Bool {
-        try connection.cached(
-            """
-            SELECT 1 FROM outbox AS made LEFT JOIN outbox AS edit ON edit.item_id = made.item_id AND edit.follows = made.id
-            WHERE made.id = ? GROUP BY made.id HAVING (made.is_withdrawn = 1 OR count(edit.id) > 0)
-                AND total(edit.maybe_applied = 1 OR edit.state IN ('sending', 'unknown', 'delivered')) = 0
-            """
-        ).bind(Int(capture)).hasRow()
-    }
-
-    private mutating func takeBack(_ entry: OutboxEntry, reviving old: [Int64]) throws {
-        try takeBack(entry.id)
-        if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
-        for id in old { try revive(id, item: entry.itemID) }
+    /// The commands that do the opposite of a write that was delivered.
+    fileprivate func opposite(of id: Int64) throws -> [NextCommand] {
+        // What the server had already, or had no more, was not this write's doing.
+        guard let entry = try OutboxTask.alone(id, connection)?.entry, entry.state == .delivered,
+            entry.reason != .wasGone, entry.kind != .edit || entry.attempts > 0
+        else { return [] }
+        var asked = ItemEdit()
+        switch entry.payload {
+        case .delete: return [NextCommand(["prsnlctl", "restore", entry.itemID])]
+        case .create where !entry.isOfKnownItem: return [NextCommand(["prsnlctl", "delete", entry.itemID])]
+        case .edit(let edit) where !entry.isOfKnownItem: asked = edit
+        case .create, .edit:
+            for edit in try followUps(of: entry) where edit.mayBeThere {
+                // What was in conflict, and was given up, was not sent.
+                let unsent = edit.state == .dropped ? edit.theirs ?? ItemEdit() : ItemEdit()
+                if case .edit(let fields) = edit.payload { asked = asked.overlaid(by: fields.without(unsent)) }
+            }
+        }
+        let base = entry.base
+        // An item whose other fields are known has no summary where none is.
+        let hasKnownFields = base != nil && (!entry.isOfKnownItem || base?.tags != nil)
+        var words = ["prsnlctl", "edit", entry.itemID]
+        if let old = base?.title, let new = asked.title, old != new { words += ["--title", old] }
+        if let old = base?.summary ?? (hasKnownFields ? "" : nil), let new = asked.summary, old != new {
+            words += ["--summary", old]
+        }
+        if asked.tags != nil, let tags = base?.tags {
+            words += tags.isEmpty ? ["--no-tags"] : tags.flatMap { ["--tag", $0] }
+        }
+        // Only what was not so before.
+        let had = base?.tags.map(Tags.set)
+        let (added, removed) = (asked.tagChange.added, asked.tagChange.removed)
+        words += added.filter { had?.contains(ByteText($0)) != true }.flatMap { ["--remove-tag", $0] }
+        words += removed.filter { had?.contains(ByteText($0)) != false }.flatMap { ["--add-tag", $0] }
+        guard words.count > 3 else { return [] }
+        // No edit is taken beside a deletion.
+        let deletion = try open(entry.itemID).first { $0.kind == .delete && $0.state == .parked }
+        return (deletion.map { [NextCommand(["prsnlctl", "queue", "drop", "\($0.id)"])] } ?? []) + [NextCommand(words)]
     }
 
     mutating func takeBack(_ id: Int64) throws {
@@ -147,11 +184,12 @@ extension OutboxTask {
     fileprivate func isTakenBack(with group: Set<Int64>) -> Bool {
         switch entry.state {
         case .queued, .parked: !maybeApplied
+        case .unknown: !entry.mayBeThere
         // A deletion that was of no item left nothing undone.
         case .superseded:
             entry.attempts == 0
                 && (entry.supersededBy.map(group.contains) ?? (entry.reason == nil))
-        case .sending, .unknown, .delivered, .dropped: false
+        case .sending, .delivered, .dropped: false
         }
     }
 }

@@ -16,7 +16,7 @@ package enum WriteOutcome: Sendable, Equatable {
         case notApplied(after: Duration? = nil)
         /// What has to be known before it is sent could not be asked for.
         case lookupFailed
-        /// The server still has the item of this URL, which that entry is to delete.
+        /// The server still has the item of this URL, which that entry may still delete.
         case behindDeletion(Int64)
         /// Nothing was sent: the network has to come back first.
         case unreachable
@@ -125,7 +125,7 @@ extension WriteOutcome {
         switch self {
         case .queued(.behindDeletion(let deletion)):
             UserFacingError(
-                .conflict, "The server still has the item of this URL, which #\(deletion) is to delete.",
+                .conflict, "The server still has the item of this URL, which #\(deletion) may still delete.",
                 consequence: "The write is sent after that.")
         case .unknown(.alreadyThere):
             UserFacingError(
