@@ -249,25 +249,44 @@ import Testing
     }
 
     /// The server comes to the deletion after the capture of the same URL.
-    @Test func aDeletionThatWasGivenUpAndMayStillComeTakesNoCaptureAlong() async throws {
+    @Test(arguments: [false, true])
+    func aDeletionThatMayStillComeTakesNoCaptureAlong(isParked: Bool) async throws {
         let (fixture, item) = try await fixture()
         fixture.server.edit(item) { $0.url = "https://example.org/a" }
         try await fixture.pull(full: true)
         try await fixture.accept(.delete(item: item))
-        fixture.server.script(.closeBeforeAnswering, on: RequestMatcher { $0.method == "DELETE" }, times: .max)
-        try await fixture.pull()
-        let now = fixture.time.now
-        try await fixture.withEngine { _, store in
-            _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+        let deletions = RequestMatcher { $0.method == "DELETE" }
+        fixture.server.script(.closeBeforeAnswering, on: deletions, times: isParked ? 1 : .max)
+        if isParked { fixture.server.script(.answer(status: 409, body: "{}"), on: deletions, times: .max) }
+        for _ in 0..<3 { try await fixture.pull() }
+        if !isParked {
+            let now = fixture.time.now
+            try await fixture.withEngine { _, store in
+                _ = try await store.drop([1], withDependents: false, dryRun: false, now: now)
+            }
         }
         fixture.server.removeFaults()
         try await fixture.accept(.url("https://example.org/a", title: "Again"))
         try await fixture.pull()
-        #expect(try fixture.states() == [.dropped, .queued])
+        #expect(try fixture.states() == [isParked ? .parked : .dropped, .queued])
         fixture.server.delete(item)
         try await fixture.carryAll()
         #expect(fixture.server.items().contains { $0.url == "https://example.org/a" })
-        #expect(try fixture.query("SELECT waiting + parked FROM copy") == "0")
+        #expect(try fixture.states() == [isParked ? .parked : .dropped, .delivered])
+    }
+
+    /// The server cleans the URL that it is asked for, and says that it has none.
+    @Test(arguments: ["http://bare.example", "http://Upper.example/a"])
+    func aDeletedCaptureOfAURLThatTheServerWritesInAnotherWayIsDeleted(_ url: String) async throws {
+        let (fixture, _) = try await fixture()
+        let capture = try await fixture.accept(.url(url, title: "Ours"))
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.pull()
+        try await fixture.accept(.delete(item: capture.itemID))
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.delivered, .delivered])
+        #expect(!fixture.server.items().contains { $0.url == url })
+        try fixture.expectSound()
     }
 
     /// Of two that were sent together and have no answer, one is given up.

@@ -43,7 +43,7 @@ import Testing
         Row(sending(.note), .failed(status(429)), "answered; queued +0 s, free (slow_down) rate_limited"),
         Row(sending(.capture), .failed(exists), "answered; locate"),
         Row(sending(.capture), .failed(status(422)), "answered; parked (park) invalid_input"),
-        Row(sending(.capture), .failed(proxys422), "answered; locate, which a proxy may have refused"),
+        Row(sending(.capture), .failed(proxys422), "answered; locate"),
         Row(sending(.edit), .failed(status(422)), "answered; parked (park) invalid_input"),
         Row(sending(.edit), .failed(gone), "answered; prove"),
         Row(sending(.delete), .failed(gone), "answered; prove"),
@@ -65,7 +65,7 @@ import Testing
         Row(sending(.capture), .located(.ours(created), proxys422), "delivered (delivered) was already there"),
         Row(sending(.capture), .located(.nowhere, proxys422), "parked (park) invalid_input"),
         Row(
-            sending(.capture), .unanswered(.locate(exists, mayBeForeign: false), busy),
+            sending(.capture), .unanswered(.locate(exists), busy),
             "unknown +4 s (already_there) conflict"),
     ]
 
@@ -332,8 +332,7 @@ extension OutboxMachineTests {
 
     private static func words(_ action: OutboxMachine.Action) -> String {
         switch action {
-        case .locate(_, mayBeForeign: false): "locate"
-        case .locate(_, mayBeForeign: true): "locate, which a proxy may have refused"
+        case .locate: "locate"
         case .prove: "prove"
         case .record(let outcome, let dueAt, let error): words(outcome, dueAt, error)
         }

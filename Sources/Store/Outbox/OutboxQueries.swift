@@ -91,14 +91,13 @@ extension Store {
         }
     }
 
-    /// A deletion of the item that is on its way, or was given up since `limit` and may have been applied. One that is parked waits
-    /// for a person.
+    /// A deletion of the item that is on its way, or was given up or parked since `limit` and may still be applied.
     package func openDeletion(of item: String, givenUpSince limit: Timestamp) throws(UserFacingError) -> Int64? {
         try read { connection in
             try connection.prepare(
                 """
                 SELECT min(id) FROM outbox WHERE item_id = ?1 AND kind = 'delete' AND (ended_at IS NULL AND state != 'parked'
-                    OR state = 'dropped' AND maybe_applied = 1 AND last_attempt_at > ?2)
+                    OR state IN ('dropped', 'parked') AND maybe_applied = 1 AND last_attempt_at > ?2)
                 """
             ).bind(item).bind(limit).first { $0.isNull(0) ? nil : $0.int64(0) }
         }

@@ -98,6 +98,9 @@ struct ItemEntry {
     /// because the server has the others.
     var held: ItemEdit?
     var manual: OutboxTask.ManualDecision?
+    /// Of a generated edit, when the entry was accepted that it was generated for.
+    var askedAt: Timestamp
+    var endedAt: Timestamp?
     /// What follows it by itself.
     var following: [ItemEdit] = []
 
@@ -120,7 +123,8 @@ struct ItemEntry {
 
     static let columns = """
         id, kind, state, maybe_applied, payload, base, follows, error_code IS NOT NULL,
-        iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand
+        iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand,
+        (SELECT accepted_at FROM outbox AS made WHERE made.id = coalesce(outbox.follows, outbox.id)), ended_at
         """
 
     init?(row: Statement) {
@@ -132,6 +136,7 @@ struct ItemEntry {
         (self.payload, base) = (payload, ItemEdit(json: row.text(5)))
         (follows, hasFailed) = (row.isNull(6) ? nil : row.int64(6), row.int(7) == 1)
         (held, manual) = (ItemEdit(json: row.text(8)), row.text(9).flatMap(OutboxTask.ManualDecision.init))
+        (askedAt, endedAt) = (row.timestamp(10) ?? .earliest, row.timestamp(11))
     }
 }
 
@@ -217,33 +222,46 @@ extension OutboxTask {
         }
     }
 
+    /// What people here have seen, or have sent: any other value was set elsewhere. The person has seen a field as it was when the edit
+    /// was asked for. Where that was what an earlier entry was to make of it, also as it was when that one was asked for.
     private mutating func noteKnown(
         _ rows: [ItemEntry], _ group: [ItemEntry], _ connection: Connection
     ) throws {
         var base = ItemEdit()
-        // Its first change counts: the later ones were made on top of it.
-        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ changes: (ItemEdit) -> Bool) {
-            for row in group where row.edit.map(changes) == true {
-                guard let seen = row.base else { return unseen[keyPath: field] = none }
-                guard seen[keyPath: field] != nil || row.edit?[keyPath: field] != nil else { continue }
-                return base[keyPath: field] = seen[keyPath: field]
+        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>, none: Value, isSame: (Value, Value) -> Bool) {
+            var seen: [Value] = []
+            for row in rows.reversed() {
+                guard let made = row.edit?.resolved(with: row.base?.tags)[keyPath: field] else { continue }
+                let isLast = seen.isEmpty && group.contains { $0.id == row.id }
+                guard isLast || seen.contains(where: { isSame($0, made) }) else { continue }
+                guard let before = row.base else { return unseen[keyPath: field] = none }
+                if isLast { base[keyPath: field] = before[keyPath: field] }
+                var part = ItemEdit()
+                part[keyPath: field] = before[keyPath: field]
+                known.append(part)
+                seen.append(before[keyPath: field] ?? none)
             }
         }
-        note(\.title, none: "") { $0.title != nil }
-        note(\.summary, none: "") { $0.summary != nil }
-        note(\.tags, none: []) { $0.tags != nil || !$0.tagChange.isEmpty }
+        note(\.title, none: "") { ByteText($0) == ByteText($1) }
+        note(\.summary, none: "") { ByteText($0) == ByteText($1) }
+        note(\.tags, none: []) { Tags.areSame($0, $1) }
         entry.base = group.allSatisfy { $0.base == nil } ? nil : base
         // A person has decided about these values, and about no others.
         let decided = group.filter { $0.manual == .overwrite }.compactMap(\.held)
         defer { known += decided }
         guard rows.count > 1 || entry.attempts > 0 else { return }
-        known = rows.compactMap { row in
-            row.state == .delivered ? row.edit : row.edit == nil ? nil : row.base
-        }
-        let ids = JSONText.array(rows.map { String($0.id) })
+        // What was delivered before was seen, and is the server's since. A request without an answer may still come.
+        let askedAt = group.map(\.askedAt).min() ?? .earliest
+        known += rows.filter { $0.state == .delivered && $0.endedAt.map { $0 >= askedAt } == true }.compactMap(\.edit)
         known += try connection.cached(
-            "SELECT payload FROM outbox_attempt WHERE entry_id IN (SELECT value FROM json_each(?)) AND payload IS NOT NULL"
-        ).bind(ids).all { ItemEdit(json: $0.text(0)) }
+            """
+            SELECT outbox_attempt.payload FROM outbox_attempt JOIN outbox ON outbox.id = entry_id
+            WHERE item_id = ?1 AND outbox_attempt.payload IS NOT NULL
+                AND (outbox.ended_at IS NULL OR outbox.ended_at >= ?2
+                    OR started_at >= ?3 AND \(OutboxAttempt.isUnknownSend))
+            """
+        ).bind(entry.itemID).bind(askedAt).bind(askedAt.advanced(by: .zero - OutboxWriter.settlingPatience))
+            .all { ItemEdit(json: $0.text(0)) }
         // A remark replaces no summary, from here or from elsewhere.
         let summaries = group.filter { $0.edit?.summary != nil }
         guard !summaries.isEmpty, summaries.allSatisfy(\.isRemark) else { return }

@@ -28,8 +28,8 @@ struct OutboxMachine: Sendable {
     enum Action {
         /// Write this into the file first: when it is sent again, or looked up, and what the server has answered.
         case record(WriteOutcome, dueAt: Timestamp? = nil, error: UserFacingError? = nil)
-        /// Ask which item of the server has the URL. The server did not say so itself where `mayBeForeign`.
-        case locate(APIError, mayBeForeign: Bool)
+        /// Ask which item of the server has the URL.
+        case locate(APIError)
         /// Prove that the answer was given to the pinned account.
         case prove(APIError)
     }
@@ -87,14 +87,14 @@ struct OutboxMachine: Sendable {
         case (.unknown(.notFoundYet(let wait, _)), _):
             guard task.entry.reachableAge < WriteBackoff.ageLimit else { return .record(.parked(.undecidable)) }
             return .record(outcome, dueAt: moment.now.advanced(by: wait), error: task.lastError)
-        case (.unknown, let error?): return .locate(error, mayBeForeign: false)
+        case (.unknown, let error?): return .locate(error)
         case (.unknown, nil): return .record(outcome, dueAt: moment.now)
         case (.parked(.undecidable), _) where moment.resendsUnknown: return resend(task, moment)
         case (.parked(.rejected), _) where !task.others.isEmpty:
             return .record(.queued(.apart()), dueAt: moment.now, error: error?.userFacing)
         // The URL may be on the server by now.
         case (.parked(.rejected), let error?) where task.entry.kind == .capture && error.saysNothingOfTheURL:
-            return .locate(error, mayBeForeign: true)
+            return .locate(error)
         case (.queued, _), (.parked, _): break
         }
         return .record(outcome, error: error?.userFacing)

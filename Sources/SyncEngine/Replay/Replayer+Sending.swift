@@ -84,8 +84,8 @@ extension Replayer {
             guard let action else { return nil }
             do {
                 switch action {
-                case .locate(let error, let mayBeForeign):
-                    event = .located(try await lookup.whereIs(task.entry, exists: !mayBeForeign), error)
+                case .locate(let error):
+                    event = .located(try await lookup.whereIs(task.entry), error)
                 case .prove(let error):
                     try await lookup.prove()
                     event = .proven(error)

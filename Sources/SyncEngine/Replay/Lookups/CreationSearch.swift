@@ -112,10 +112,11 @@ struct CreationSearch: Sendable {
     }
 
     /// It may be ours, with another title and another text. The small server keeps both until someone changes the item. The others put a
-    /// note into other words when they process it: half of the words of the shorter text are left then.
+    /// note into other words when they process it: then it has just our tags, or half of the words of the shorter text.
     private func mayBeRewritten(_ other: TimelineItem, _ content: String) -> Bool {
         guard hasTagsLikeOurs(other) else { return false }
         if isKeptAsSent { return other.updatedAt ?? other.createdAt > other.createdAt }
+        if !ourTags.isEmpty, hasOurTags(other) { return true }
         let (ours, theirs) = (Self.words(item.note ?? ""), Self.words(content))
         let fewer = min(ours.count, theirs.count)
         return fewer > 0 && 2 * ours.intersection(theirs).count >= fewer

@@ -118,7 +118,7 @@ struct OutboxLookup: Sendable {
     private func lookForURL(_ task: OutboxTask) async throws -> WriteOutcome {
         // After "already exists", the one question is under which id.
         let exists = task.isOfExistingURL
-        switch try await whereIs(task.entry, exists: exists) {
+        switch try await whereIs(task.entry) {
         case .was(let delivery): return .delivered(delivery, remark: OutboxEntry.wasThere)
         case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
         case .nowhere where exists:
@@ -150,10 +150,9 @@ struct OutboxLookup: Sendable {
         case ambiguous
     }
 
-    /// - Parameter exists: the server has refused the URL because it has it.
-    func whereIs(_ entry: OutboxEntry, exists: Bool) async throws -> Whereabouts {
+    func whereIs(_ entry: OutboxEntry) async throws -> Whereabouts {
         guard case .create(let item) = entry.payload, let url = item.url else { return .nowhere }
-        let found = try await find(item, url, entry, exists: exists)
+        let found = try await find(item, url, entry)
         guard case .was(let delivery) = found, let id = delivery.serverID else { return found }
         // Its person has meant the item that was there, and not the one that waits, whichever was asked for first.
         return try await openDeletion(of: id).map(Whereabouts.toBeDeleted) ?? found
@@ -164,10 +163,8 @@ struct OutboxLookup: Sendable {
         try await store.openDeletion(of: item, givenUpSince: time.now().advanced(by: .zero - interval))
     }
 
-    private func find(
-        _ item: NewItem, _ url: String, _ entry: OutboxEntry, exists: Bool
-    ) async throws -> Whereabouts {
-        let (existing, isAnswered) = try await existing(url)
+    private func find(_ item: NewItem, _ url: String, _ entry: OutboxEntry) async throws -> Whereabouts {
+        let existing = try await existing(url)
         // The server compares the raw URL when it refuses it, and a cleaned one when it is asked.
         let copied = try await store.itemID(url: url)
         // No attempt of ours can have made it.
@@ -178,8 +175,6 @@ struct OutboxLookup: Sendable {
             try await prove()
             return .was(try await delivery(of: other.id))
         }
-        // The server has answered that there is none, and nothing else is asked: it may yet be inserted.
-        if existing == nil, isAnswered, !exists { return .nowhere }
         // Where clocks were set in between, our own may be taken for an older one: then its title and tags follow, and nothing of it
         // is deleted.
         if let existing, let created = existing.createdAt,
@@ -228,16 +223,16 @@ struct OutboxLookup: Sendable {
         return ServerTime(at: min(here, now), ahead: ahead - tolerance)
     }
 
-    /// - Returns: What the server has for the URL, and whether it knows the question at all.
-    private func existing(_ url: String) async throws -> (ExistingItem?, isAnswered: Bool) {
-        guard dialect == .cursor else { return (nil, false) }
+    /// What the server says that it has for the URL. That it has none proves nothing: it asks for a cleaned URL, and keeps the raw one.
+    private func existing(_ url: String) async throws -> ExistingItem? {
+        guard dialect == .cursor else { return nil }
         do {
             let existing = try await session.existing(url: url)
             try await prove()
-            return (existing, true)
+            return existing
         } catch let error as APIError where [404, 405, 501].contains(error.status) {
             // A server without the endpoint: the newest pages tell, as on dialects P and E.
-            return (nil, false)
+            return nil
         }
     }
 
