@@ -82,8 +82,11 @@ class WishJudge:
             if write.kind != "edit" or (number := self.number(write)) is None:
                 continue
             entry, tags = self.entries.get(number), write.fields.get("tags")
-            ask = Ask(number, write.began, write.fields.get("title"), tags, True, write.fields.get("add"),
-                      write.fields.get("remove"))
+            add, remove = write.fields.get("add"), write.fields.get("remove")
+            # A list for an item that was only here has become a change of what was seen.
+            if tags is not None and entry is not None and not entry.is_creation and "tags" not in entry.payload:
+                tags, add, remove = None, entry.payload.get("add_tags"), entry.payload.get("remove_tags")
+            ask = Ask(number, write.began, write.fields.get("title"), tags, True, add, remove)
             asks[self.resolve(write.target)].append(ask)
             if entry is None or not entry.is_creation:
                 continue

@@ -25,6 +25,24 @@ import Testing
         #expect(try fixture.states() == [.delivered])
     }
 
+    /// The list was not empty before the note was sent.
+    @Test(arguments: [Dialect.cursor, .page])
+    func aListThatStaysEmptySendsNoNoteAgain(_ dialect: Dialect) async throws {
+        let fixture = try await fixture(dialect, hidesCaptured: true)
+        try await fixture.pull()
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.note("Some words of a note", title: "Some words of a note"))
+        try await fixture.pull()
+        try #require(try fixture.states() == [.unknown])
+        fixture.server.script(.lie(.emptyEnd), on: .timeline, times: .max)
+        for _ in 0..<4 {
+            try await fixture.pull()
+            fixture.time.advance(by: .seconds(700))
+        }
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.outbox() == ["#1 note parked outcome_undecidable"])
+    }
+
     /// The server has refused the URL, so that no item of it is ours.
     @Test(arguments: [Dialect.cursor, .page])
     func anItemThatWasHiddenWhenItsURLWasRefusedIsNotTheCaptures(_ dialect: Dialect) async throws {
@@ -46,8 +64,11 @@ import Testing
 
     private static let url = "https://example.org/again"
 
-    private func fixture(_ dialect: Dialect = .cursor, items: Int = 5) async throws -> PullFixture {
+    private func fixture(
+        _ dialect: Dialect = .cursor, items: Int = 5, hidesCaptured: Bool = false
+    ) async throws -> PullFixture {
         try PullFixture(dialect, items: DevItem.generate(count: items, seed: 1)) {
+            $0.quirks.hidesCaptured = hidesCaptured
             $0.settling = .after(.seconds(5))
             $0.quirks.patchFails = false
             $0.quirks.capturesPerMinute = nil

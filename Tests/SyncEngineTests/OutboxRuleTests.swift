@@ -140,6 +140,23 @@ import Testing
         #expect(try fixture.states() == [.delivered])
     }
 
+    /// Its turn comes a while after the lookup: the server refuses it first.
+    @Test func aNoteThatWasInsertedLateIsFoundBeforeItIsSentAgain() async throws {
+        let fixture = try await fixture { $0.quirks.hidesCaptured = true }
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.note("Some words of a note"))
+        try await fixture.pull()
+        let refusal = fixture.server.script(.rateLimit(.seconds(60)), on: .capture)
+        fixture.time.advance(by: .seconds(700))
+        try await fixture.pull()
+        try #require(refusal.appliedCount == 1)
+        fixture.server.settle()
+        try await fixture.carryAll()
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.states() == [.delivered])
+        try fixture.expectSound()
+    }
+
     /// No lookup can tell it from another client's note. Sent again, it would be there twice.
     @Test(arguments: ["Some words of a note\nin two lines", "ここに短いメモがあります"])
     func aNoteThatTheServerPutsIntoOtherWordsIsNotSentAgain(_ note: String) async throws {

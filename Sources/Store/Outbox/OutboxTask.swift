@@ -235,7 +235,7 @@ extension OutboxTask {
                 let isLast = seen.isEmpty && group.contains { $0.id == row.id }
                 guard isLast || seen.contains(where: { isSame($0, made) }) else { continue }
                 guard let before = row.base else { return unseen[keyPath: field] = none }
-                if isLast { base[keyPath: field] = before[keyPath: field] }
+                base[keyPath: field] = before[keyPath: field]
                 var part = ItemEdit()
                 part[keyPath: field] = before[keyPath: field]
                 known.append(part)

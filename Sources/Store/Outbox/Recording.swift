@@ -75,12 +75,14 @@ extension OutboxWriter {
         // be applied later, also where a lookup has not seen it yet: only creations are looked for twice.
         let isDoubted = outcome.isUnknown || outcome.isSettling || record.isUndecidable
         let error = outcome.state == record.outcome.state ? record.error : nil
+        // Before a creation is sent again it is looked for once more, by what was there before its first send.
+        let mayStillCome = try kind.isCreation && !outcome.isParked && (record.from == .unknown || hasUnknownSend(id))
         try change(id, from: record.from) { standing in
             standing.state = outcome.state
             standing.dueAt = id == record.entry ? record.dueAt : nil
             if outcome.isFailure { standing.failures += 1 }
             standing.isMaybeApplied = isDoubted || standing.isMaybeApplied && !kind.isCreation
-            if !isDoubted { standing.evidence = nil }
+            if !isDoubted, !mayStillCome { standing.evidence = nil }
             // What a person has decided about stays while the attempt is not over.
             if outcome.theirs != nil { standing.manual = nil }
             if outcome.theirs != nil || standing.manual == nil { standing.theirs = outcome.theirs?.fields.json }
@@ -90,6 +92,11 @@ extension OutboxWriter {
             standing.undecidedHere = outcome.undecidedSince?.here
             standing.failedLookups = outcome.failedLookups
         }
+    }
+
+    private func hasUnknownSend(_ id: Int64) throws -> Bool {
+        try connection.cached("SELECT 1 FROM outbox_attempt WHERE entry_id = ? AND \(OutboxAttempt.isUnknownSend)")
+            .bind(Int(id)).hasRow()
     }
 
     /// A conflict is about some fields. All others are sent, also those of the same entry: it is parked when they are there.

@@ -200,6 +200,7 @@ extension OutboxWriter {
             standing.dueAt = state == .unknown ? now : nil
             // What is looked for was sent, and so was an edit that has no answer.
             if isCreation { standing.isMaybeApplied = state == .unknown }
+            if state == .queued { standing.evidence = nil }
         }
     }
 

@@ -98,7 +98,8 @@ extension OutboxWriter {
         { return false }
         for id in task.covered {
             try change(id, from: .queued) { [now] standing in
-                (standing.state, standing.lastAttemptAt, standing.evidence) = (.sending, now, evidence?.json)
+                (standing.state, standing.lastAttemptAt) = (.sending, now)
+                standing.evidence = standing.evidence ?? evidence?.json
                 standing.attempts += 1
                 standing.setError(nil, nil)
             }

@@ -35,6 +35,9 @@ extension Replayer {
             return try await lookup.conclude(task)
         case .delete: break
         case .create(let item):
+            if let outcome = try await lookup.lookOnceMore(item, task, resends: shared.settings.resendUnknown) {
+                return outcome
+            }
             // The cursor dialect can be asked for a URL afterwards.
             if item.url == nil || lookup.dialect != .cursor { evidence = try await lookup.evidence() }
         // What was asked for was asked for again since, and that is delivered.

@@ -35,6 +35,9 @@ struct CreationSearch: Sendable {
         known = Set((evidence?.knownIDs ?? []).map(ByteText.init))
     }
 
+    /// Whether the server had nothing before the send, as far as is known.
+    var knowsNone: Bool { known.isEmpty }
+
     /// Whether the server had the item before the send.
     func knows(_ id: String) -> Bool { known.contains(ByteText(id)) }
 
@@ -178,14 +181,20 @@ extension OutboxLookup {
     }
 
     /// Reads the newest pages, as far down as a candidate can be.
-    func candidates(of search: CreationSearch) async throws(SyncFailure) -> [TimelineItem] {
+    ///
+    /// - Returns: Also whether the list has anything of what was there before the send. A list that has nothing proves nothing.
+    func candidates(
+        of search: CreationSearch
+    ) async throws(SyncFailure) -> (items: [TimelineItem], isWhole: Bool) {
         try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in
             var found: [ByteText: TimelineItem] = [:]
+            var isWhole = search.knowsNone
             _ = try await readDown(limit) { page in
                 for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
+                isWhole = isWhole || page.items.contains { search.knows($0.id) }
                 return page.items.last.map { place($0) < search.oldest } ?? true
             }
-            return found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+            return (found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }, isWhole)
         }
     }
 

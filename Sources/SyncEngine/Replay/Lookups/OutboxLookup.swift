@@ -170,7 +170,7 @@ struct OutboxLookup: Sendable {
         // No attempt of ours can have made it.
         guard let sentAt = try await store.firstUnknownSend(of: entry.id) else {
             if let there = existing?.id ?? copied { return .was(try await delivery(of: there)) }
-            let others = try await candidates(of: search(item, since: entry.acceptedAt))
+            let others = try await candidates(of: search(item, since: entry.acceptedAt)).items
             guard let other = others.first else { return .nowhere }
             try await prove()
             return .was(try await delivery(of: other.id))
@@ -183,7 +183,7 @@ struct OutboxLookup: Sendable {
             return .was(try await delivery(of: existing.id))
         }
         let search = search(item, since: sentAt)
-        var found = try await candidates(of: search)
+        var found = try await candidates(of: search).items
         if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
             var item = TimelineItem(id: existing.id, createdAt: existing.createdAt ?? .latest)
             (item.title, item.url) = (existing.title, url)
@@ -250,23 +250,48 @@ struct OutboxLookup: Sendable {
 
     private func search(_ item: NewItem, _ task: OutboxTask) async throws -> WriteOutcome {
         guard let evidence = task.evidence else { return .parked(.undecidable) }
-        let sentAt = try await store.firstUnknownSend(of: task.entry.id)
-        let search = CreationSearch(
-            item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
-        var found = try await free(try await candidates(of: search), for: task.entry)
-        for (index, there) in found.enumerated() where there.content == nil && item.url == nil {
-            found[index].content = try await store.content(of: there.id, version: there.updatedAt)
-            if found[index].content == nil { found[index].content = try await session.item(there.id)?.content }
-        }
-        try await prove()
-        switch search.outcome(found) {
-        case .found(let id): return .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
+        switch try await outcome(item, task, evidence) {
+        case .found(let id): return found(id)
         case .absent:
             // Far below what was read, where a clock that was set has put it, a sweep may have found it.
             let isHere = try await store.hasReceived(item, for: task.entry.id)
             return undecided(task, sure: isHere ? .parked(.undecidable) : .queued(.notApplied()))
         case .unsettled, .ambiguous: return undecided(task, sure: .parked(.undecidable))
         }
+    }
+
+    /// What was not found may have come since, before it has its turn to be sent again.
+    ///
+    /// - Parameter resends: `resend_unknown`
+    /// - Returns: `nil` for what is sent.
+    func lookOnceMore(_ item: NewItem, _ task: OutboxTask, resends: Bool) async throws -> WriteOutcome? {
+        guard let evidence = task.evidence else { return nil }
+        switch try await outcome(item, task, evidence) {
+        case .found(let id): return found(id)
+        case .absent: return nil
+        case .unsettled, .ambiguous: return resends ? nil : .unknown(.maybeApplied)
+        }
+    }
+
+    private func found(_ id: String) -> WriteOutcome {
+        .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
+    }
+
+    private func outcome(
+        _ item: NewItem, _ task: OutboxTask, _ evidence: SendEvidence
+    ) async throws -> CreationSearch.Outcome {
+        let sentAt = try await store.firstUnknownSend(of: task.entry.id)
+        let search = CreationSearch(
+            item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
+        let (candidates, isWhole) = try await candidates(of: search)
+        var found = try await free(candidates, for: task.entry)
+        for (index, there) in found.enumerated() where there.content == nil && item.url == nil {
+            found[index].content = try await store.content(of: there.id, version: there.updatedAt)
+            if found[index].content == nil { found[index].content = try await session.item(there.id)?.content }
+        }
+        try await prove()
+        let outcome = search.outcome(found)
+        return outcome == .absent && !isWhole ? .unsettled : outcome
     }
 
     /// Proves the account that the answers of this session were given to.
