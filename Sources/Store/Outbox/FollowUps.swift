@@ -120,7 +120,9 @@ extension OutboxWriter {
     mutating func followUp(
         _ item: String, known: OutboxEntry? = nil, seen: ItemEdit? = nil, isProcessed: Bool = false
     ) throws {
-        let words = try words(of: item)
+        let delivered = try delivered(of: item)
+        // What it may lack is open still.
+        let words = delivered.map { Intent(number: $0.id, ask: $0.ask, isDelivered: !$0.isUnverified) }
         let unverified = words.filter { !$0.isDelivered }.map(\.number)
         guard !unverified.isEmpty else { return }
         let open = try open(item)
@@ -138,8 +140,8 @@ extension OutboxWriter {
             let desired = Desired(words.filter { $0.isDelivered || lacking[$0.number]?.isEmpty ?? ($0.number == word) })
             lacking[word] = desired.lacking(of: word, in: theirs)
         }
-        let creations = words.filter { if case .create = $0.ask { true } else { false } }.map(\.number)
-        for word in unverified {
+        for entry in delivered {
+            let word = entry.id
             guard var edit = lacking[word] else { continue }
             // What is there as it was asked for may yet be replaced by the processing.
             if isRowOld, edit.isEmpty { continue }
@@ -152,16 +154,14 @@ extension OutboxWriter {
             // conflict. A remark becomes the summary of an item that has none, and is asked about where there is one.
             var base = ItemEdit(title: edit.title == nil ? nil : theirs.title, tags: theirs.tags)
             if let known, edit.title != nil { base.title = try title(of: item, at: known.acceptedAt) ?? theirs.title }
-            if !creations.contains(word), edit.summary != nil { base.summary = theirs.summary ?? "" }
+            if !entry.kind.isCreation, edit.summary != nil { base.summary = theirs.summary ?? "" }
             var parts = [(edit, base as ItemEdit?)]
             if isRowOld {
                 parts = [(ItemEdit(title: edit.title, tagChange: edit.tagChange), nil)]
                 if edit.summary != nil { parts.append((ItemEdit(summary: edit.summary), ItemEdit())) }
             }
-            let place = try connection.cached("SELECT coalesce(follows, id) FROM outbox WHERE id = ?").bind(Int(word))
-                .first { $0.int64(0) }
             for (edit, base) in parts where !edit.isEmpty {
-                _ = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: place)
+                _ = try insert(.edit, item: item, payload: .edit(edit), base: base, dueAt: nil, follows: entry.place)
             }
         }
     }
@@ -184,8 +184,8 @@ extension OutboxWriter {
     mutating func endAnswered(_ item: String) throws {
         let parked = try open(item).filter { $0.kind == .edit && $0.state == .parked }
         for entry in parked {
-            let later = try words(of: item, after: entry.follows ?? entry.id)
-                .map { Intent(number: $0.number, ask: $0.ask, isDelivered: true) }
+            let later = try delivered(of: item, after: entry.place)
+                .map { Intent(number: $0.id, ask: $0.ask, isDelivered: true) }
             var asked = entry.intent
             if let edit = entry.edit, let theirs = try conflict(of: entry.id)?.theirs {
                 asked.ask = .edit(edit.only(theirs))
@@ -195,37 +195,9 @@ extension OutboxWriter {
         }
     }
 
-    /// What the server was sent of an item. What it may lack is open still.
-    private func words(of item: String, after place: Int64 = 0) throws -> [Intent] {
-        let words = try connection.cached(
-            """
-            SELECT id, kind, payload, is_unverified, base IS NOT NULL FROM outbox
-            WHERE item_id = ?1 AND state = 'delivered' AND is_withdrawn = 0 AND coalesce(follows, id) > ?2
-            ORDER BY coalesce(follows, id), id
-            """
-        ).bind(item).bind(Int(place)).all { row -> Intent? in
-            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
-                var ask = OutboxEntry.Payload(kind: kind, json: row.text(2))?.ask
-            else { return nil }
-            // The remark of an item that was not there has become a part of it.
-            if case .create(var item) = ask, row.int(4) == 0 {
-                item.note = nil
-                ask = .create(item)
-            }
-            let id = row.int64(0)
-            return Intent(number: id, ask: ask, isDelivered: row.int(3) == 0)
-        }
-        guard !words.isEmpty else { return [] }
-        var following: [Int64: [ItemEdit]] = [:]
-        try connection.cached("SELECT follows, payload FROM outbox WHERE item_id = ? AND follows IS NOT NULL")
-            .bind(item).rows { row in
-                if let edit = ItemEdit(json: row.text(1)) { following[row.int64(0), default: []].append(edit) }
-            }
-        return words.map { word in
-            var word = word
-            word.ask = (following[word.number] ?? []).reduce(word.ask) { $0.without($1) }
-            return word
-        }
+    /// What the server was sent of an item.
+    private func delivered(of item: String, after place: Int64 = 0) throws -> [ItemEntry] {
+        try ItemEntry.all(of: item, connection).filter { $0.state == .delivered && $0.place > place }
     }
 
     /// A deletion takes the place of edits that the server does not have: also of one that was under way when the deletion was

@@ -101,17 +101,28 @@ struct ItemEntry {
     /// Of a generated edit, when the entry was accepted that it was generated for.
     var askedAt: Timestamp
     var endedAt: Timestamp?
+    /// Whether the server may lack some of it, although it was delivered.
+    var isUnverified: Bool
     /// What follows it by itself.
     var following: [ItemEdit] = []
 
     var place: Int64 { follows ?? id }
     var edit: ItemEdit? { if case .edit(let edit) = payload { edit } else { nil } }
 
-    var intent: Intent {
+    /// What it asks for by itself.
+    var ask: Intent.Ask {
         var ask = payload.ask
+        // The remark of an item that was not there has become a part of it.
+        if case .create(var item) = payload, state == .delivered, base == nil {
+            item.note = nil
+            ask = .create(item)
+        }
         if let held, let edit { ask = .edit(manual == nil ? edit.without(held) : edit.only(held)) }
-        ask = following.reduce(ask) { $0.without($1) }
-        return Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
+        return following.reduce(ask) { $0.without($1) }
+    }
+
+    var intent: Intent {
+        Intent(number: id, ask: ask, isDelivered: state == .delivered, isRemark: isRemark)
     }
 
     /// An edit generated for a capture that replaces no summary.
@@ -124,7 +135,7 @@ struct ItemEntry {
     static let columns = """
         id, kind, state, maybe_applied, payload, base, follows, error_code IS NOT NULL,
         iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand,
-        (SELECT accepted_at FROM outbox AS made WHERE made.id = coalesce(outbox.follows, outbox.id)), ended_at
+        (SELECT accepted_at FROM outbox AS made WHERE made.id = coalesce(outbox.follows, outbox.id)), ended_at, is_unverified
         """
 
     init?(row: Statement) {
@@ -137,6 +148,19 @@ struct ItemEntry {
         (follows, hasFailed) = (row.isNull(6) ? nil : row.int64(6), row.int(7) == 1)
         (held, manual) = (ItemEdit(json: row.text(8)), row.text(9).flatMap(OutboxTask.ManualDecision.init))
         (askedAt, endedAt) = (row.timestamp(10) ?? .earliest, row.timestamp(11))
+        isUnverified = row.int(12) == 1
+    }
+
+    /// Those of an item that count, in the order in which they were asked for, each with what follows it.
+    static func all(of item: String, _ connection: Connection) throws -> [ItemEntry] {
+        var all = try connection.cached(
+            "SELECT \(columns) FROM outbox WHERE item_id = ? AND is_withdrawn = 0 ORDER BY coalesce(follows, id), id"
+        ).bind(item).all(ItemEntry.init(row:))
+        let following = Dictionary(grouping: all.filter { $0.follows != nil }, by: \.place)
+        for index in all.indices where all[index].follows == nil {
+            all[index].following = following[all[index].id]?.compactMap(\.edit) ?? []
+        }
+        return all
     }
 }
 
@@ -148,7 +172,9 @@ extension OutboxTask {
         let found = try alone(id, connection)
         guard var task = found, task.entry.kind != .delete, task.entry.endedAt == nil, task.entry.state != .parked
         else { return found }
-        let rows = try task.rows(connection)
+        var rows = try ItemEntry.all(of: task.entry.itemID, connection)
+        // Of a creation, nothing was sent before it.
+        if task.entry.kind.isCreation { rows = rows.filter { $0.id >= id && $0.endedAt == nil } }
         let group = task.group(rows)
         task.others = group.map(\.id).filter { $0 != id }
         if task.entry.kind == .edit { try task.noteKnown(rows, group, connection) }
@@ -184,22 +210,6 @@ extension OutboxTask {
         try connection.cached("SELECT kind, payload FROM outbox WHERE id = ?").bind(Int(id)).first { row in
             row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
         } ?? nil
-    }
-
-    private func rows(_ connection: Connection) throws -> [ItemEntry] {
-        // Of a creation, nothing was sent before it.
-        let open = entry.kind.isCreation ? "id >= ?2 AND ended_at IS NULL" : "?2 > 0"
-        var rows = try connection.cached(
-            """
-            SELECT \(ItemEntry.columns) FROM outbox WHERE item_id = ?1 AND \(open) AND is_withdrawn = 0
-            ORDER BY coalesce(follows, id), id
-            """
-        ).bind(entry.itemID).bind(Int(entry.id)).all(ItemEntry.init(row:))
-        let following = Dictionary(grouping: rows.filter { $0.place != $0.id }, by: \.place)
-        for index in rows.indices where rows[index].place == rows[index].id {
-            rows[index].following = following[rows[index].id]?.compactMap(\.edit) ?? []
-        }
-        return rows
     }
 
     /// What is under way together, or would be sent together now.
