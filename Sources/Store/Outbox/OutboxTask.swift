@@ -94,6 +94,8 @@ struct ItemEntry {
     /// Of a generated edit, the number of the entry it was generated for.
     var follows: Int64?
     var hasFailed: Bool
+    /// Whether it is sent, or looked up, at a time of its own, and not after another one.
+    var hasTime: Bool
     /// What the server has in its fields that are in conflict. The others are sent. Of one that a person retries: these fields,
     /// because the server has the others.
     var held: ItemEdit?
@@ -135,7 +137,8 @@ struct ItemEntry {
     static let columns = """
         id, kind, state, maybe_applied, payload, base, follows, error_code IS NOT NULL,
         iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand,
-        (SELECT accepted_at FROM outbox AS made WHERE made.id = coalesce(outbox.follows, outbox.id)), ended_at, is_unverified
+        (SELECT accepted_at FROM outbox AS made WHERE made.id = coalesce(outbox.follows, outbox.id)), ended_at, is_unverified,
+        next_attempt_at IS NOT NULL
         """
 
     init?(row: Statement) {
@@ -148,7 +151,7 @@ struct ItemEntry {
         (follows, hasFailed) = (row.isNull(6) ? nil : row.int64(6), row.int(7) == 1)
         (held, manual) = (ItemEdit(json: row.text(8)), row.text(9).flatMap(OutboxTask.ManualDecision.init))
         (askedAt, endedAt) = (row.timestamp(10) ?? .earliest, row.timestamp(11))
-        isUnverified = row.int(12) == 1
+        (isUnverified, hasTime) = (row.int(12) == 1, row.int(13) == 1)
     }
 
     /// Those of an item that count, in the order in which they were asked for, each with what follows it.

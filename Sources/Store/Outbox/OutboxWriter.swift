@@ -119,18 +119,7 @@ struct OutboxWriter {
     ///
     /// An edit waits until the server has processed the item, because processing would overwrite it.
     mutating func advance(_ item: String) throws {
-        let rows = try connection.cached(
-            """
-            SELECT id, kind, state, follows IS NOT NULL, next_attempt_at IS NOT NULL FROM outbox
-            WHERE item_id = ? AND ended_at IS NULL ORDER BY coalesce(follows, id), id
-            """
-        ).bind(item).all { row -> Waiting? in
-            guard let kind = row.text(1).flatMap(OutboxEntry.Kind.init),
-                let state = row.text(2).flatMap(OutboxEntry.State.init)
-            else { return nil }
-            return Waiting(
-                id: row.int64(0), kind: kind, state: state, isFollowUp: row.int(3) == 1, hasTime: row.int(4) == 1)
-        }
+        let rows = try open(item)
         let next = Self.next(rows)
         for row in rows where row.state == .queued && row.hasTime && row.id != next?.id {
             try setTime(of: row.id, nil, awaitsItem: false)
@@ -142,24 +131,16 @@ struct OutboxWriter {
         var dueAt = now
         if awaitsItem {
             dueAt = now.advanced(by: Self.settlingPatience)
-        } else if next.isFollowUp, let others = try followUpsDueAt() {
+        } else if next.follows != nil, let others = try followUpsDueAt() {
             dueAt = max(now, others)
         }
         try setTime(of: next.id, dueAt, awaitsItem: awaitsItem)
     }
 
-    private struct Waiting {
-        var id: Int64
-        var kind: OutboxEntry.Kind
-        var state: OutboxEntry.State
-        var isFollowUp: Bool
-        var hasTime: Bool
-    }
-
     /// One request of an item is under way at a time. A creation goes before all else, and a parked entry blocks
     /// none. No edit waits with a later deletion (`giveWayToDeletion`). The generated edit of a creation goes along with other edits,
     /// so that its backoff blocks none.
-    private static func next(_ rows: [Waiting]) -> Waiting? {
+    private static func next(_ rows: [ItemEntry]) -> ItemEntry? {
         if rows.contains(where: { $0.state == .sending }) { return nil }
         // Of those that were sent together, one is looked up for all.
         let unknown = rows.filter { $0.state == .unknown }
@@ -168,7 +149,7 @@ struct OutboxWriter {
             return creation.state == .queued ? creation : nil
         }
         let queued = rows.filter { $0.state == .queued }
-        return queued.first { !$0.isFollowUp } ?? queued.first
+        return queued.first { $0.follows == nil } ?? queued.first
     }
 
     private mutating func setTime(of id: Int64, _ time: Timestamp?, awaitsItem: Bool) throws {
