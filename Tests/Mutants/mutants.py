@@ -4,6 +4,7 @@ The sources are copied into .build/mutants, changed there, built and tested. A m
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -64,9 +65,20 @@ MUTANTS = [
 ]
 
 
-def run(command):
-    return subprocess.run(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          env={**os.environ, "PRSNL_TEST_TARGETS": "StoreTests SyncEngineTests"}, check=False)
+# Seconds: the tests need two minutes. What never ends is noticed, too.
+LONGEST = 600
+
+
+def run(command, limit=None):
+    """The exit code, and what was said; None for one that does not end."""
+    process = subprocess.Popen(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               env={**os.environ, "PRSNL_TEST_TARGETS": "StoreTests SyncEngineTests"}, start_new_session=True)
+    try:
+        said, _ = process.communicate(timeout=limit)
+        return process.returncode, said
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return None, process.communicate()[0]
 
 
 def copy():
@@ -84,12 +96,12 @@ def copy():
 
 def test():
     """Whether the tests pass, and what they said."""
-    built = run(["swift", "build", "--build-tests"])
-    if built.returncode != 0:
-        raise SystemExit(f"it does not build:\n{built.stdout[-3000:]}")
-    ended = run([".make/test", "--width", "1", "--only", TEST])
-    found = [line for line in ended.stdout.splitlines() if line.startswith("✘ Test ")]
-    return ended.returncode == 0, found[0][:140] if found else ended.stdout[-300:]
+    code, said = run(["swift", "build", "--build-tests"])
+    if code != 0:
+        raise SystemExit(f"it does not build:\n{said[-3000:]}")
+    code, said = run([".make/test", "--width", "1", "--only", TEST], LONGEST)
+    found = [line for line in said.splitlines() if line.startswith("✘ Test ")]
+    return code == 0, "the tests do not end" if code is None else found[0][:140] if found else said[-300:]
 
 
 def main():
