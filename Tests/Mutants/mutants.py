@@ -34,7 +34,7 @@ MUTANTS = [
     ("takes one lookup for proof that nothing was made", REPLAY + "Lookups/OutboxLookup.swift",
      "if passed >= interval { return sure }", "if passed >= .zero { return sure }"),
     ("takes a note in other words for another one", REPLAY + "Lookups/CreationSearch.swift",
-     "fewer > 0 && 2 * ours", "fewer < 0 && 2 * ours"),
+     "return 2 * ours.intersection(theirs).count > fewer", "return fewer < 0"),
     ("sends a creation again without another look", REPLAY + "Lookups/OutboxLookup.swift",
      "case .found(let id): return found(id)\n        case .absent: return nil",
      "case .found: return nil\n        case .absent: return nil"),

@@ -39,7 +39,9 @@ extension Replayer {
                 return outcome
             }
             // The cursor dialect can be asked for a URL afterwards.
-            if item.url == nil || lookup.dialect != .cursor { evidence = try await lookup.evidence() }
+            if task.evidence == nil, item.url == nil || lookup.dialect != .cursor {
+                evidence = try await lookup.evidence()
+            }
         // What was asked for was asked for again since, and that is delivered.
         case .edit(let edit) where edit.isEmpty: return .delivered(WriteOutcome.Delivery())
         case .edit(let edit):

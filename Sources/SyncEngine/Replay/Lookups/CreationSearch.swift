@@ -115,14 +115,15 @@ struct CreationSearch: Sendable {
     }
 
     /// It may be ours, with another title and another text. The small server keeps both until someone changes the item. The others put a
-    /// note into other words when they process it: then it has just our tags, or half of the words of the shorter text.
+    /// note into other words when they process it: then it has just our tags, or more than half of the words of the
+    /// shorter text.
     private func mayBeRewritten(_ other: TimelineItem, _ content: String) -> Bool {
         guard hasTagsLikeOurs(other) else { return false }
         if isKeptAsSent { return other.updatedAt ?? other.createdAt > other.createdAt }
         if !ourTags.isEmpty, hasOurTags(other) { return true }
         let (ours, theirs) = (Self.words(item.note ?? ""), Self.words(content))
         let fewer = min(ours.count, theirs.count)
-        return fewer > 0 && 2 * ours.intersection(theirs).count >= fewer
+        return 2 * ours.intersection(theirs).count > fewer
     }
 
     /// From U+0E00 on are the scripts without spaces (Thai, Chinese, Japanese): each of their characters counts as a word.
