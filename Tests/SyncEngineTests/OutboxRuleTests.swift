@@ -144,16 +144,19 @@ import Testing
     @Test func aNoteThatWasInsertedLateIsFoundBeforeItIsSentAgain() async throws {
         let fixture = try await fixture { $0.quirks.hidesCaptured = true }
         fixture.server.script(.closeAfterApplying, on: .capture)
-        try await fixture.accept(.note("Some words of a note"))
+        let note = try await fixture.accept(.note("Some words of a note"))
         try await fixture.pull()
         let refusal = fixture.server.script(.rateLimit(.seconds(60)), on: .capture)
         fixture.time.advance(by: .seconds(700))
         try await fixture.pull()
         try #require(refusal.appliedCount == 1)
+        // It would go along with the note, and was not sent.
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(tags: ["later"])))
         fixture.server.settle()
         try await fixture.carryAll()
         #expect(fixture.server.captures.count == 1)
-        #expect(try fixture.states() == [.delivered])
+        #expect(fixture.server.items().first { $0.id == fixture.server.captures[0].id }?.tags == ["later"])
+        #expect(try fixture.states() == [.delivered, .delivered])
         try fixture.expectSound()
     }
 

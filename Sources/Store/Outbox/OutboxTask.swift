@@ -241,23 +241,43 @@ extension OutboxTask {
         _ rows: [ItemEntry], _ group: [ItemEntry], _ connection: Connection
     ) throws {
         var base = ItemEdit()
-        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>, none: Value, isSame: (Value, Value) -> Bool) {
+        func note<Value>(
+            _ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ sets: (ItemEdit) -> Bool,
+            before: (ItemEntry, Value) -> Value?
+        ) {
             var seen: [Value] = []
-            for row in rows.reversed() {
-                guard let made = row.edit?.resolved(with: row.base?.tags)[keyPath: field] else { continue }
+            for row in rows.reversed() where row.edit.map(sets) == true {
                 let isLast = seen.isEmpty && group.contains { $0.id == row.id }
-                guard isLast || seen.contains(where: { isSame($0, made) }) else { continue }
-                guard let before = row.base else { return unseen[keyPath: field] = none }
-                base[keyPath: field] = before[keyPath: field]
-                var part = ItemEdit()
-                part[keyPath: field] = before[keyPath: field]
-                known.append(part)
-                seen.append(before[keyPath: field] ?? none)
+                let former = isLast ? [row.base?[keyPath: field] ?? none] : seen.compactMap { before(row, $0) }
+                guard let last = former.last else { continue }
+                guard let asked = row.base else { return unseen[keyPath: field] = none }
+                seen += former
+                guard asked[keyPath: field] != nil else { continue }
+                base[keyPath: field] = last
+                for value in former {
+                    var part = ItemEdit()
+                    part[keyPath: field] = value
+                    known.append(part)
+                }
             }
         }
-        note(\.title, none: "") { ByteText($0) == ByteText($1) }
-        note(\.summary, none: "") { ByteText($0) == ByteText($1) }
-        note(\.tags, none: []) { Tags.areSame($0, $1) }
+        func text(_ field: KeyPath<ItemEdit, String?>) -> (ItemEntry, String) -> String? {
+            { row, seen in
+                ByteText(row.edit?[keyPath: field] ?? "") == ByteText(seen) ? row.base?[keyPath: field] ?? "" : nil
+            }
+        }
+        note(\.title, none: "", { $0.title != nil }, before: text(\.title))
+        note(\.summary, none: "", { $0.summary != nil }, before: text(\.summary))
+        note(\.tags, none: [], { $0.tags != nil || !$0.tagChange.isEmpty }) { row, seen in
+            let there = row.base?.tags ?? []
+            if let list = row.edit?.tags { return Tags.areSame(list, seen) ? there : nil }
+            guard let change = row.edit?.tagChange, change.isDone(in: seen) else { return nil }
+            let had = Tags.set(there)
+            return TagChange(
+                added: change.removed.filter { had.contains(ByteText($0)) },
+                removed: change.added.filter { !had.contains(ByteText($0)) }
+            ).applied(to: seen)
+        }
         entry.base = group.allSatisfy { $0.base == nil } ? nil : base
         // A person has decided about these values, and about no others.
         let decided = group.filter { $0.manual == .overwrite }.compactMap(\.held)

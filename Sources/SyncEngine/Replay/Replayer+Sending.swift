@@ -6,11 +6,17 @@ import Store
 // One entry at a time: ask what has to be known, send, and write down what the machine makes of the answer.
 extension Replayer {
     func handle(_ task: OutboxTask, _ lookup: OutboxLookup, _ memory: inout ReplayMemory) async {
-        var attempt = OutboxAttempt(.lookup, startedAt: time.now())
+        var (task, attempt) = (task, OutboxAttempt(.lookup, startedAt: time.now()))
         let event: OutboxMachine.Event
         do {
-            guard let outcome = try await lookUp(task, lookup, &memory) else { return }
-            event = .lookedUp(outcome)
+            if let outcome = try await lookup.lookOnceMore(task, resends: shared.settings.resendUnknown) {
+                // What would go along with it was not sent.
+                task.others = []
+                event = .lookedUp(outcome)
+            } else {
+                guard let outcome = try await lookUp(task, lookup, &memory) else { return }
+                event = .lookedUp(outcome)
+            }
         } catch {
             let failure = SyncFailure(error)
             if failure.origin == .database { await noteRefusal(by: failure.error) }
@@ -35,9 +41,6 @@ extension Replayer {
             return try await lookup.conclude(task)
         case .delete: break
         case .create(let item):
-            if let outcome = try await lookup.lookOnceMore(item, task, resends: shared.settings.resendUnknown) {
-                return outcome
-            }
             // The cursor dialect can be asked for a URL afterwards.
             if task.evidence == nil, item.url == nil || lookup.dialect != .cursor {
                 evidence = try await lookup.evidence()
