@@ -421,47 +421,6 @@ import Testing
         try fixture.expectSound()
     }
 
-    /// Another client has put back what was sent from here before, and replaced since.
-    @Test(arguments: [
-        [ItemEdit(title: "One"), ItemEdit(title: "Two"), ItemEdit(title: "Three")],
-        [ItemEdit(summary: "One"), ItemEdit(summary: "Two"), ItemEdit(summary: "Three")],
-        [ItemEdit(tags: ["one"]), ItemEdit(tags: ["two"]), ItemEdit(tags: ["three"])],
-    ])
-    func whatWasSentFromHereOnceIsNotOursForEver(_ values: [ItemEdit]) async throws {
-        let (fixture, item) = try await fixture()
-        func theySet(_ edit: ItemEdit) {
-            fixture.server.edit(item) {
-                ($0.title, $0.summary) = (edit.title ?? $0.title, edit.summary ?? $0.summary)
-                $0.tags = edit.tags ?? $0.tags
-            }
-        }
-        try await fixture.accept(.edit(item: item, values[0]))
-        try await fixture.carryAll()
-        theySet(values[1])
-        fixture.time.advance(by: .seconds(60))
-        try await fixture.pull(full: true)
-        try await fixture.accept(.edit(item: item, values[2]))
-        theySet(values[0])
-        try await fixture.carryAll()
-        #expect(try fixture.states() == [.delivered, .parked])
-        try fixture.expectSound()
-    }
-
-    /// The first edit waits for a decision, so that its person was shown their title when the second one was asked for.
-    @Test func whatWasSeenByAnEarlierEditIsNotSeenForEver() async throws {
-        let (fixture, item) = try await fixture()
-        for title in ["Mine", "Mine again"] {
-            try await fixture.accept(.edit(item: item, ItemEdit(title: title)))
-            // Then they put back what there was.
-            fixture.server.edit(item) { $0.title = title == "Mine" ? "Theirs" : "Was" }
-            try await fixture.carryAll()
-            fixture.time.advance(by: .seconds(60))
-            try await fixture.pull(full: true)
-        }
-        #expect(try fixture.states() == [.parked, .parked])
-        #expect(fixture.server.item(item)?.title == "Was")
-    }
-
     /// Who asked for the later edit has seen their title. Who asked for the first one has not.
     @Test(arguments: [false, true])
     func whatWasSeenByALaterEditIsNoAnswerToAnEarlierQuestion(isTakenBack: Bool) async throws {

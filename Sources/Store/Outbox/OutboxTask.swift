@@ -100,8 +100,6 @@ struct ItemEntry {
     /// because the server has the others.
     var held: ItemEdit?
     var manual: OutboxTask.ManualDecision?
-    /// Of a generated edit, when the entry was accepted that it was generated for.
-    var askedAt: Timestamp
     var endedAt: Timestamp?
     /// Whether the server may lack some of it, although it was delivered.
     var isUnverified: Bool
@@ -137,8 +135,7 @@ struct ItemEntry {
     static let columns = """
         id, kind, state, maybe_applied, payload, base, follows, error_code IS NOT NULL,
         iif(ended_at IS NULL AND state != 'parked', theirs, NULL), by_hand,
-        (SELECT accepted_at FROM outbox AS made WHERE made.id = coalesce(outbox.follows, outbox.id)), ended_at, is_unverified,
-        next_attempt_at IS NOT NULL
+        ended_at, is_unverified, next_attempt_at IS NOT NULL
         """
 
     init?(row: Statement) {
@@ -150,8 +147,7 @@ struct ItemEntry {
         (self.payload, base) = (payload, ItemEdit(json: row.text(5)))
         (follows, hasFailed) = (row.isNull(6) ? nil : row.int64(6), row.int(7) == 1)
         (held, manual) = (ItemEdit(json: row.text(8)), row.text(9).flatMap(OutboxTask.ManualDecision.init))
-        (askedAt, endedAt) = (row.timestamp(10) ?? .earliest, row.timestamp(11))
-        (isUnverified, hasTime) = (row.int(12) == 1, row.int(13) == 1)
+        (endedAt, isUnverified, hasTime) = (row.timestamp(10), row.int(11) == 1, row.int(12) == 1)
     }
 
     /// Those of an item that count, in the order in which they were asked for, each with what follows it.
@@ -235,66 +231,35 @@ extension OutboxTask {
         }
     }
 
-    /// What people here have seen, or have sent: any other value was set elsewhere. The person has seen a field as it was when the edit
-    /// was asked for. Where that was what an earlier entry was to make of it, also as it was when that one was asked for.
     private mutating func noteKnown(
         _ rows: [ItemEntry], _ group: [ItemEntry], _ connection: Connection
     ) throws {
         var base = ItemEdit()
-        func note<Value>(
-            _ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ sets: (ItemEdit) -> Bool,
-            before: (ItemEntry, Value) -> Value?
-        ) {
-            var seen: [Value] = []
-            for row in rows.reversed() where row.edit.map(sets) == true {
-                let isLast = seen.isEmpty && group.contains { $0.id == row.id }
-                let former = isLast ? [row.base?[keyPath: field] ?? none] : seen.compactMap { before(row, $0) }
-                guard let last = former.last else { continue }
-                guard let asked = row.base else { return unseen[keyPath: field] = none }
-                seen += former
-                guard asked[keyPath: field] != nil else { continue }
-                base[keyPath: field] = last
-                for value in former {
-                    var part = ItemEdit()
-                    part[keyPath: field] = value
-                    known.append(part)
-                }
+        // Its first change counts: the later ones were made on top of it.
+        func note<Value>(_ field: WritableKeyPath<ItemEdit, Value?>, none: Value, _ changes: (ItemEdit) -> Bool) {
+            for row in group where row.edit.map(changes) == true {
+                guard let seen = row.base else { return unseen[keyPath: field] = none }
+                guard seen[keyPath: field] != nil || row.edit?[keyPath: field] != nil else { continue }
+                return base[keyPath: field] = seen[keyPath: field]
             }
         }
-        func text(_ field: KeyPath<ItemEdit, String?>) -> (ItemEntry, String) -> String? {
-            { row, seen in
-                ByteText(row.edit?[keyPath: field] ?? "") == ByteText(seen) ? row.base?[keyPath: field] ?? "" : nil
-            }
-        }
-        note(\.title, none: "", { $0.title != nil }, before: text(\.title))
-        note(\.summary, none: "", { $0.summary != nil }, before: text(\.summary))
-        note(\.tags, none: [], { $0.tags != nil || !$0.tagChange.isEmpty }) { row, seen in
-            let there = row.base?.tags ?? []
-            if let list = row.edit?.tags { return Tags.areSame(list, seen) ? there : nil }
-            guard let change = row.edit?.tagChange, change.isDone(in: seen) else { return nil }
-            let had = Tags.set(there)
-            return TagChange(
-                added: change.removed.filter { had.contains(ByteText($0)) },
-                removed: change.added.filter { !had.contains(ByteText($0)) }
-            ).applied(to: seen)
-        }
+        note(\.title, none: "") { $0.title != nil }
+        note(\.summary, none: "") { $0.summary != nil }
+        note(\.tags, none: []) { $0.tags != nil || !$0.tagChange.isEmpty }
         entry.base = group.allSatisfy { $0.base == nil } ? nil : base
         // A person has decided about these values, and about no others.
         let decided = group.filter { $0.manual == .overwrite }.compactMap(\.held)
         defer { known += decided }
         guard rows.count > 1 || entry.attempts > 0 else { return }
-        // What was delivered before was seen, and is the server's since. A request without an answer may still come.
-        let askedAt = group.map(\.askedAt).min() ?? .earliest
-        known += rows.filter { $0.state == .delivered && $0.endedAt.map { $0 >= askedAt } == true }.compactMap(\.edit)
+        // What was seen by who asked for a later edit was not seen by who asked for this one.
+        let last = group.map(\.place).max() ?? entry.id
+        known = rows.compactMap { row in
+            row.state == .delivered ? row.edit : row.edit == nil || row.place > last ? nil : row.base
+        }
+        let ids = JSONText.array(rows.map { String($0.id) })
         known += try connection.cached(
-            """
-            SELECT outbox_attempt.payload FROM outbox_attempt JOIN outbox ON outbox.id = entry_id
-            WHERE item_id = ?1 AND outbox_attempt.payload IS NOT NULL
-                AND (outbox.ended_at IS NULL OR outbox.ended_at >= ?2
-                    OR started_at >= ?3 AND \(OutboxAttempt.isUnknownSend))
-            """
-        ).bind(entry.itemID).bind(askedAt).bind(askedAt.advanced(by: .zero - OutboxWriter.settlingPatience))
-            .all { ItemEdit(json: $0.text(0)) }
+            "SELECT payload FROM outbox_attempt WHERE entry_id IN (SELECT value FROM json_each(?)) AND payload IS NOT NULL"
+        ).bind(ids).all { ItemEdit(json: $0.text(0)) }
         // A remark replaces no summary, from here or from elsewhere.
         let summaries = group.filter { $0.edit?.summary != nil }
         guard !summaries.isEmpty, summaries.allSatisfy(\.isRemark) else { return }
