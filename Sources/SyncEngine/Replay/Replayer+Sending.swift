@@ -9,7 +9,7 @@ extension Replayer {
         var (task, attempt) = (task, OutboxAttempt(.lookup, startedAt: time.now()))
         let event: OutboxMachine.Event
         do {
-            if let outcome = try await lookup.lookOnceMore(task, resends: shared.settings.resendUnknown) {
+            if let outcome = try await lookup.lookOnceMore(task) {
                 // What would go along with it was not sent.
                 task.others = []
                 event = .lookedUp(outcome)

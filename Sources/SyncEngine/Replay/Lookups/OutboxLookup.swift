@@ -262,23 +262,14 @@ struct OutboxLookup: Sendable {
 
     /// A creation that was not found may have come since, before it has its turn to be sent again.
     ///
-    /// - Parameter resends: `resend_unknown`
     /// - Returns: `nil` for what is sent.
-    func lookOnceMore(_ task: OutboxTask, resends: Bool) async throws -> WriteOutcome? {
+    func lookOnceMore(_ task: OutboxTask) async throws -> WriteOutcome? {
         guard task.entry.state == .queued, let evidence = task.evidence,
-            let item = try await store.sentItem(of: task.entry.id)
+            let item = try await store.sentItem(of: task.entry.id),
+            case .found(let id) = try await outcome(item, task, evidence)
         else { return nil }
-        switch try await outcome(item, task, evidence) {
-        case .found(let id): return found(id)
-        case .absent: return nil
-        case .unsettled, .ambiguous:
-            if resends { return nil }
-            return task.failures < Self.mostUnsettled ? .queued(.lookupFailed) : .parked(.undecidable)
-        }
+        return found(id)
     }
-
-    /// So many times, over a quarter of an hour, the server may still be working on what could be it.
-    private static let mostUnsettled = 8
 
     private func found(_ id: String) -> WriteOutcome {
         .delivered(WriteOutcome.Delivery(serverID: id), remark: "found on the server")
