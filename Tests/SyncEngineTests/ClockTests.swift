@@ -1,4 +1,5 @@
 import DevServer
+import Glibc
 import PRSNLCore
 import Synchronization
 import TestSupport
@@ -10,6 +11,7 @@ import Testing
 /// Clocks that differ, and clocks that are set: a time of the server is compared with the server's clock alone.
 @Suite final class ClockTests: Sendable {
     private static let url = "https://example.org/a"
+    private static let found = "SELECT count(*) FROM item WHERE found_at IS NOT NULL"
 
     /// How far the server's clock is ahead of the fixture's.
     private let ahead = Mutex(Duration.zero)
@@ -264,7 +266,7 @@ import Testing
         let gone = fixture.server.items()[0].id
         if wasFound { fixture.server.hide(gone) } else { fixture.server.delete(gone) }
         try await fixture.pull(full: wasFound)
-        let found = try fixture.query("SELECT count(*) FROM item WHERE found_at IS NOT NULL")
+        let found = try fixture.query(Self.found)
         try #require(found == (wasFound ? "1" : "0"))
         try #require(try fixture.query("SELECT suspects FROM sync_state") == "1")
         fixture.server.delete(gone)
@@ -296,7 +298,7 @@ import Testing
         let gone = fixture.server.items()[0].id
         fixture.server.delete(gone, cached: true)
         try await fixture.pull(full: true)
-        try #require(try fixture.query("SELECT count(*) FROM item WHERE found_at IS NOT NULL") == "1")
+        try #require(try fixture.query(Self.found) == "1")
         setOurClock(by: .seconds(2 * 3_600), fixture)
         try await fixture.pull(full: true)
         #expect(try fixture.query("SELECT suspects FROM sync_state") == "1")
@@ -304,6 +306,32 @@ import Testing
         fixture.time.advance(by: .seconds(36 * 60))
         try await fixture.pull(full: true)
         #expect(try fixture.query("SELECT deleted FROM copy") == "1")
+    }
+
+    /// The clock goes back, a daemon finds the item and is killed, and the clock is right again: the file does not know of it.
+    @Test func anItemThatIsGoneIsNotTakenForFoundTwiceByAnotherProcess() async throws {
+        let fixture = try await fixture()
+        for item in fixture.server.items().prefix(2) { fixture.server.delete(item.id, cached: true) }
+        setOurClock(by: .seconds(-50 * 60), fixture)
+        // The file as it is when the first is found, and the second is asked for.
+        let (path, killed) = (fixture.path, fixture.directory.file("killed.sqlite"))
+        fixture.server.script(
+            .closeBeforeAnswering,
+            on: RequestMatcher { request in
+                if RequestMatcher.item.matches(request) {
+                    try? Connection(path: path, mode: .readOnly).execute("VACUUM INTO '\(killed)'")
+                    if (try? Connection(path: killed, mode: .readOnly).text(Self.found)) != "1" { unlink(killed) }
+                }
+                return false
+            })
+        try await fixture.pull(full: true)
+        fixture.server.removeFaults()
+        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        try #require(rename(killed, path) == 0)
+        try #require(try fixture.query(Self.found) == "1")
+        setOurClock(by: .seconds(50 * 60), fixture)
+        try await fixture.run(for: .seconds(60))
+        #expect(try fixture.query("SELECT suspects FROM sync_state") == "2")
     }
 
     /// Delivered at a time that is yet to come, and deleted elsewhere before any pull has brought it.

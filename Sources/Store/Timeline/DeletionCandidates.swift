@@ -56,12 +56,20 @@ extension Store {
         }
     }
 
-    /// One of the clocks was set: how long ago deletion candidates were found is not known. What a cache may have answered then, it may
-    /// answer still.
-    package func restartFound(at now: Timestamp) throws(UserFacingError) {
-        let found = "missing_since IS NOT NULL AND found_at IS NOT NULL"
-        guard try hasRow("SELECT 1 FROM item WHERE \(found) LIMIT 1") else { return }
-        try run("UPDATE item SET found_at = ? WHERE \(found)", now)
+    /// One of the clocks was set: how long ago deletion candidates were found, and texts came without their version, is not known. What a
+    /// cache may have answered then, it may answer still. T1 is by the clock as it was.
+    ///
+    /// - Parameter ahead: how far the server's clock is ahead of ours now. It is written at once: a process that is killed later
+    ///   must not leave times by this clock beside the word of another.
+    package func restartWaits(at now: Timestamp, serverAhead ahead: Duration) throws(UserFacingError) {
+        try write { connection in
+            try connection.prepare(
+                "UPDATE item SET found_at = ? WHERE missing_since IS NOT NULL AND found_at IS NOT NULL"
+            ).bind(now).run()
+            try connection.execute("DELETE FROM text_problem WHERE kind = 'stale'")
+            try connection.prepare("UPDATE copy SET new_as_of = NULL, server_ahead = ?")
+                .bind(Int(ahead.wholeMicroseconds)).run()
+        }
     }
 
     /// Some of too many deletion candidates were found: the others are asked for when those are.

@@ -252,13 +252,6 @@ extension Store {
         }
     }
 
-    /// One of the clocks was set: how long ago a text came of which the server does not say its version is not known. What a cache
-    /// may have answered then, it may answer still, so such texts are asked for as if for the first time.
-    package func forgetDoubts() throws(UserFacingError) {
-        guard try hasRow("SELECT 1 FROM text_problem WHERE kind = 'stale' LIMIT 1") else { return }
-        try run("DELETE FROM text_problem WHERE kind = 'stale'")
-    }
-
     /// The text of an item, where the copy has it of this very version: it is as good as asking the server.
     package func content(of id: String, version: Timestamp?) throws(UserFacingError) -> String? {
         guard let version else { return nil }

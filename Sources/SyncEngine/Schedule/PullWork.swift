@@ -52,9 +52,9 @@ struct PullWork {
         }
         let aheadBefore = memory.serverAhead
         let ahead = store.serverNow?.ahead(of: time.now())
-        if let ahead, let aheadBefore, max(ahead - aheadBefore, aheadBefore - ahead) > Schedule.clockTolerance {
-            try await SyncFailure.from(try await store.restartFound(at: time.now()))
-            try await SyncFailure.from(try await store.forgetDoubts())
+        if let ahead, memory.clocksWereSet(ahead: ahead) {
+            try await SyncFailure.from(try await store.restartWaits(at: time.now(), serverAhead: ahead))
+            memory.savedNewAsOf = nil
         }
         if work == .pull { memory.serverAhead = ahead }
         memory.stage = .deep
@@ -166,6 +166,8 @@ struct PullMemory {
     var newAsOf: Timestamp?
     /// How far the server's clock was ahead of ours at the last poll of the newest items.
     var serverAhead: Duration?
+    /// The same at the last work of this process.
+    var aheadAtLastWork: Duration?
     var savedNewAsOf: Timestamp?
     var etag: String?
     /// Dialects P and E: how many items the server said it has, when the copy was last found to agree with it.
@@ -254,6 +256,13 @@ extension PullMemory {
             log(.warning, .store, "times in the future could not be taken out of the file: \(error.message)")
         }
         schedule.editsAsOf = await store.coverage.oldestRead
+    }
+
+    /// Whether one of the clocks was set since the last work, or since the file was written.
+    mutating func clocksWereSet(ahead: Duration) -> Bool {
+        defer { aheadAtLastWork = ahead }
+        guard let before = aheadAtLastWork ?? serverAhead else { return true }
+        return max(ahead - before, before - ahead) > Schedule.clockTolerance
     }
 
     /// Saves T1, where the file does not have it yet.
