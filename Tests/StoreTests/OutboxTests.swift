@@ -356,8 +356,11 @@ import Testing
         _ = try await accept(store, .delete(item: made.itemID))
         try await store.record(
             made.entry, .delivered(WriteOutcome.Delivery(serverID: "item-1")), purpose: .lookup, now: now)
-        #expect(try await states(store) == [.delivered, .superseded, .queued])
+        #expect(try await states(store) == [.delivered, .parked, .queued])
         #expect(try await store.dueEntry(now: now, sending: [.delete])?.entry.id == 3)
+        #expect(try await store.beginSending(3, evidence: nil, now: now))
+        try await record(store, 3, .delivered(WriteOutcome.Delivery()))
+        #expect(try await states(store) == [.delivered, .superseded, .delivered])
         await store.close()
     }
 

@@ -40,7 +40,7 @@ import Testing
             #expect(again == first, "\(draft)")
         }
         #expect(try fixture.query("SELECT count(*), max(id) FROM outbox") == "9")
-        #expect(try fixture.query("SELECT waiting FROM sync_state") == "8")
+        #expect(try fixture.query("SELECT waiting FROM sync_state") == "9")
         await store.close()
     }
 

@@ -15,6 +15,7 @@ import Testing
             "ef84cb594007dba4", "6c62272e07bb0142", "ff82b1dff192af86", "410f0663f67c07cd",
             "a01373b271888948", "284eac03e7e2fce9", "8c8b84c702f778af", "67c56e97de6aa733",
             "5e6d6ee053995c00", "63f2364088bc9db6", "9aec6b8eae8eacb0", "5910fd2cc5b6c086",
+            "ab247b2a8534b65d",
         ]
         #expect(Schema.current.steps.map { String(Fingerprint($0).hexadecimal.prefix(16)) } == known)
     }

@@ -52,6 +52,27 @@ import Testing
         WriteDraft.note("Bread and milk"), .url("https://example.org/read", title: "Read", tags: ["later"]),
     ]
 
+    /// The deletion may have been sent since, and so may the edit before it.
+    @Test func anEditThatADeletionReplacesIsHeldWithIt() async throws {
+        let fixture = try await fixture()
+        let item = fixture.server.items()[0]
+        try await fixture.accept([.edit(item: item.id, ItemEdit(title: "Mine")), .delete(item: item.id)])
+        let backup = try backUp(fixture)
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([2], withDependents: false, dryRun: false, now: fixture.time.now)
+        }
+        try await fixture.carryAll()
+        fixture.server.edit(item.id) { $0.title = "Theirs" }
+        restore(backup, to: fixture.path)
+        #expect(try await states(fixture.path) == [.parked, .parked])
+        try await fixture.withEngine { _, store in
+            _ = try await store.drop([2], withDependents: false, dryRun: false, now: fixture.time.now)
+        }
+        try await fixture.carryAll()
+        #expect(try fixture.states() == [.parked, .dropped])
+        #expect(fixture.server.item(item.id)?.title == "Theirs")
+    }
+
     @Test(arguments: [Dialect.cursor, .page, .express])
     func aRestoredBackupSendsNothingBeforeAPersonSaysSoAndLooksFirst(_ dialect: Dialect) async throws {
         let fixture = try await fixture(dialect)

@@ -15,7 +15,7 @@ package struct AcceptedWrite: Sendable, Equatable {
     package var itemID: String
     /// The very same write was waiting already (a second delete). Nothing new was queued.
     package var wasQueued = false
-    /// Entries that this one made superfluous.
+    /// Entries that end with this deletion.
     package var supersedes: [Int64] = []
     /// The entry of the same item that is sent first.
     package var behind: Int64?
@@ -169,28 +169,17 @@ extension OutboxWriter {
             return AcceptedWrite(
                 entry: waiting.id, state: waiting.state, kind: .delete, itemID: item, wasQueued: true)
         }
-        let creation = open.first { $0.kind.isCreation }
-        let neverSent = creation.map { $0.isUnsent } ?? false
-        let superfluous = open.filter { entry in
-            entry.kind.isCreation ? neverSent : entry.state == .queued || entry.state == .parked
-        }
-        let before = open.last { entry in !superfluous.contains { $0.id == entry.id } }?.id
-        let entry = try insert(
-            .delete, item: item, payload: .delete, dueAt: before == nil ? now : nil,
-            requestKey: key)
-        for other in superfluous {
-            try move(other.id, from: other.state, to: .superseded, supersededBy: entry)
-        }
-        if neverSent, let creation {
-            try move(
-                entry, from: .queued, to: .superseded,
-                remark: "nothing to send: the item never left this machine")
-            try removeLocalItem(entry: creation.id)
+        let entry = try insert(.delete, item: item, payload: .delete, dueAt: nil, requestKey: key)
+        if try endUnsent(item) {
+            return AcceptedWrite(
+                entry: entry, state: .superseded, kind: .delete, itemID: item, supersedes: open.map(\.id))
         }
         try refreshLocalEdit(item)
+        try advance(item)
+        let replaced = open.filter { $0.isReplaced(by: entry) }.map(\.id)
         return AcceptedWrite(
-            entry: entry, state: neverSent ? .superseded : .queued, kind: .delete, itemID: item,
-            supersedes: superfluous.map(\.id), behind: neverSent ? nil : before)
+            entry: entry, state: .queued, kind: .delete, itemID: item, supersedes: replaced,
+            behind: open.last { !replaced.contains($0.id) }?.id)
     }
 }
 
@@ -212,14 +201,13 @@ extension OutboxWriter {
         }
         return AcceptedWrite(
             entry: entry.id, state: entry.state, kind: entry.kind, itemID: entry.itemID,
-            supersedes: try superseded(by: entry.id, request.draft), behind: entry.behind)
+            supersedes: try superseded(by: entry), behind: entry.behind)
     }
 
-    /// Without an index: of creations, of which there are many at once, nothing is asked.
-    private func superseded(by entry: Int64, _ draft: WriteDraft) throws -> [Int64] {
-        if case .create = draft { return [] }
-        return try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry))
-            .all { $0.int64(0) }
+    private func superseded(by entry: OutboxEntry) throws -> [Int64] {
+        guard entry.kind == .delete else { return [] }
+        return try connection.prepare("SELECT id FROM outbox WHERE superseded_by = ? ORDER BY id").bind(Int(entry.id))
+            .all { $0.int64(0) } + replaced(by: entry)
     }
 }
 

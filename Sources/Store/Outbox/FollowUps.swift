@@ -120,6 +120,8 @@ extension OutboxWriter {
     mutating func followUp(
         _ item: String, known: OutboxEntry? = nil, seen: ItemEdit? = nil, isProcessed: Bool = false
     ) throws {
+        guard try connection.cached("SELECT 1 FROM outbox WHERE item_id = ? AND is_unverified IS 1").bind(item).hasRow()
+        else { return }
         let delivered = try delivered(of: item)
         // What it may lack is open still.
         let words = delivered.map { Intent(number: $0.id, ask: $0.ask, isDelivered: !$0.isUnverified) }
@@ -198,17 +200,6 @@ extension OutboxWriter {
     /// What the server was sent of an item.
     private func delivered(of item: String, after place: Int64 = 0) throws -> [ItemEntry] {
         try ItemEntry.all(of: item, connection).filter { $0.state == .delivered && $0.place > place }
-    }
-
-    /// A deletion takes the place of edits that the server does not have: also of one that was under way when the deletion was
-    /// accepted, and of those that were made under another id of the item.
-    mutating func giveWayToDeletion(_ item: String) throws {
-        let open = try open(item)
-        guard let deletion = open.last(where: { $0.kind == .delete && $0.state == .queued }) else { return }
-        for edit in open where edit.kind == .edit && (edit.follows ?? edit.id) < deletion.id {
-            guard edit.state == .queued || edit.state == .parked else { continue }
-            try move(edit.id, from: edit.state, to: .superseded, supersededBy: deletion.id)
-        }
     }
 
     // MARK: A server that fails at every edit

@@ -26,8 +26,8 @@ package struct OutboxEntry: Sendable, Equatable {
         case parked
         /// Given up by a person. Final.
         case dropped
-        /// Nothing of it is left to send: a later entry asked for something else, or a deletion made it superfluous. Left where that
-        /// deletion is taken back.
+        /// Nothing of it is left to send: a later entry asked for something else, or the item was deleted. Left where it was never sent,
+        /// and the deletion is taken back.
         case superseded
 
         /// Whether something is still to happen: `queued`, `sending`, `unknown`.
@@ -263,14 +263,15 @@ extension OutboxEntry {
         id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
         last_attempt_at, superseded_by, reason, remark, error_code, error_message, idempotency_key, follows, awaits_item,
         CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
-        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT coalesce(max(iif(other.id < outbox.id, other.id,
-            NULL)), min(other.id)) FROM outbox AS other
+        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT coalesce(
+            max(iif(other.kind = 'delete' AND other.id > coalesce(outbox.follows, outbox.id), other.id, NULL)),
+            max(iif(other.id < outbox.id, other.id, NULL)), min(other.id)) FROM outbox AS other
             WHERE other.item_id = outbox.item_id AND other.id != outbox.id AND other.ended_at IS NULL
-                AND NOT (other.state = 'parked' AND other.kind = 'edit'))
+                AND NOT (other.kind = 'edit' AND (other.state = 'parked' OR outbox.kind = 'delete' AND other.state = 'queued')))
             WHEN state = 'queued' THEN (SELECT min(twin.id) \(unknownTwin)) END AS behind,
-        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(earlier.id) FROM outbox AS earlier
-            WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.ended_at IS NULL
-                AND earlier.state = 'parked' AND earlier.kind != 'edit') END AS awaits_decision,
+        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT max(parked.id) FROM outbox AS parked
+            WHERE parked.item_id = outbox.item_id AND parked.id != outbox.id AND parked.ended_at IS NULL
+                AND parked.state = 'parked' AND parked.kind != 'edit') END AS awaits_decision,
         \(mayBeThere) AS may_be_there, state = 'parked' AND \(isOfCapture) AS would_delete_capture,
         CASE WHEN state = 'delivered' THEN (SELECT group_concat(id || ' ' || state || ' ' || payload || char(9) || coalesce(iif(
             state = 'parked' OR by_hand IS NOT NULL, theirs, NULL), ''), char(10)) FROM outbox AS edit
@@ -341,7 +342,7 @@ struct Standing: Sendable, Equatable {
     var failedLookups: Int
     var lastAttemptAt: Timestamp?
     var supersededBy: Int64?
-    /// What it was before a deletion made it superfluous.
+    /// What it was before it ended with a deletion.
     var supersededFrom: OutboxEntry.State?
     var reason: OutboxEntry.Reason?
     var remark: String?

@@ -129,6 +129,11 @@ struct ItemEntry {
     var isRemark: Bool { follows != nil && base != nil && base?.summary == nil && edit?.summary != nil }
     /// Whether the server certainly has nothing of it.
     var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
+    /// Whether a deletion that was asked for later takes its place. It is not sent, and ends with the deletion: of one that is given up,
+    /// it is sent after all.
+    func isReplaced(by deletion: Int64) -> Bool {
+        !kind.isCreation && place < deletion && (state == .queued || state == .parked)
+    }
     /// Whether the server was seen to have it, and it only waits to be compared again (`WriteOutcome.settling`).
     var isSettling: Bool { state == .queued && maybeApplied && !hasFailed }
 
@@ -161,6 +166,11 @@ struct ItemEntry {
         }
         return all
     }
+}
+
+extension [ItemEntry] {
+    /// The last deletion of the item that is not over; 0 where there is none.
+    var openDeletion: Int64 { last { $0.kind == .delete && $0.endedAt == nil }?.id ?? 0 }
 }
 
 // What is sent together.
@@ -215,6 +225,8 @@ extension OutboxTask {
     private func group(_ rows: [ItemEntry]) -> [ItemEntry] {
         // Which of several the server has refused shows when each is sent alone.
         guard entry.state != .queued || !entry.wasRefused else { return rows.filter { $0.id == entry.id } }
+        let deletion = rows.openDeletion
+        let rows = rows.filter { !$0.isReplaced(by: deletion) }
         guard entry.state == .queued, entry.kind.isCreation else {
             // What a person retries has one attempt, and others have not.
             let edits = rows.filter { row in

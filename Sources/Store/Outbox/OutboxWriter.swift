@@ -113,6 +113,12 @@ struct OutboxWriter {
         return connection.lastInsertedRow
     }
 
+    /// What waits, or is parked, and is not sent because of a deletion that waits or is parked itself.
+    func replaced(by deletion: OutboxEntry) throws -> [Int64] {
+        guard deletion.kind == .delete, deletion.endedAt == nil else { return [] }
+        return try open(deletion.itemID).filter { $0.isReplaced(by: deletion.id) }.map(\.id)
+    }
+
     // MARK: Moves
 
     /// Gives the entry of an item that is sent next its time, and takes it from the others: they go along with it, or after it.
@@ -138,8 +144,8 @@ struct OutboxWriter {
     }
 
     /// One request of an item is under way at a time. A creation goes before all else, and a parked entry blocks
-    /// none. No edit waits with a later deletion (`giveWayToDeletion`). The generated edit of a creation goes along with other edits,
-    /// so that its backoff blocks none.
+    /// none. What a deletion replaces is not sent. The generated edit of a creation goes along with other edits, so that its backoff
+    /// blocks none.
     private static func next(_ rows: [ItemEntry]) -> ItemEntry? {
         if rows.contains(where: { $0.state == .sending }) { return nil }
         // Of those that were sent together, one is looked up for all.
@@ -148,7 +154,8 @@ struct OutboxWriter {
         if let creation = rows.first(where: { $0.kind.isCreation }) {
             return creation.state == .queued ? creation : nil
         }
-        let queued = rows.filter { $0.state == .queued }
+        let deletion = rows.openDeletion
+        let queued = rows.filter { $0.state == .queued && !$0.isReplaced(by: deletion) }
         return queued.first { $0.follows == nil } ?? queued.first
     }
 

@@ -31,8 +31,7 @@ extension OutboxWriter {
         {
             try holdFollowUps(until: at, after: record, failures: task.failures + 1)
         }
-        if kind.isCreation { try collapse(task.entry) }
-        if kind == .edit, !outcome.isUnknown { try giveWayToDeletion(item) }
+        if kind.isCreation { _ = try endUnsent(item) }
         if !outcome.isUnknown { try advance(item) }
         if kind == .edit || outcome.isParked { try refreshLocalEdit(item) }
         if record.from == .unknown || record.from == .sending, kind.isCreation, !outcome.isUnknown {
@@ -186,6 +185,7 @@ extension OutboxWriter {
             for id in ended { try noteUnverified(id, item: item) }
             try endAnswered(item)
         case .delete:
+            try endReplaced(by: entry.id, of: item)
             try deleteMissing(item)
             write.isDeletion = true
             try releaseCaptures()
@@ -222,6 +222,7 @@ extension OutboxWriter {
     private mutating func takeBackDeletion(of capture: OutboxEntry, _ item: String?) throws -> Bool {
         let deletion = try open(capture.itemID).first { $0.kind == .delete && $0.state == .queued }
         guard let deletion else { return false }
+        try endReplaced(by: deletion.id, of: capture.itemID)
         try move(
             deletion.id, from: .queued, to: .superseded, reason: .wasThere,
             remark: "not sent: the URL was there before you captured it"
@@ -230,19 +231,27 @@ extension OutboxWriter {
         return true
     }
 
-    /// A creation of which the server certainly has nothing while its item's deletion waits behind it: nothing is left to send.
-    private mutating func collapse(_ creation: OutboxEntry) throws {
-        let open = try open(creation.itemID)
-        guard open.contains(where: { $0.id == creation.id && $0.isUnsent }),
-            let deletion = open.first(where: { $0.kind == .delete && $0.state == .queued })
-        else { return }
-        for entry in open where entry.id != deletion.id && (entry.state == .queued || entry.state == .parked) {
+    /// A creation of which the server certainly has nothing, and the deletion of its item behind it: nothing is left to send.
+    mutating func endUnsent(_ item: String) throws -> Bool {
+        let open = try open(item)
+        guard let creation = open.first(where: { $0.kind.isCreation && $0.isUnsent }),
+            let deletion = open.last(where: { $0.kind == .delete && $0.state == .queued })
+        else { return false }
+        for entry in open where entry.id != deletion.id {
             try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion.id)
         }
         try move(
             deletion.id, from: .queued, to: .superseded, remark: "nothing to send: the server never had the item")
         try removeLocalItem(entry: creation.id)
-        try refreshLocalEdit(creation.itemID)
+        try refreshLocalEdit(item)
+        return true
+    }
+
+    /// A deletion that was carried out has taken the place of what was asked for before it.
+    private mutating func endReplaced(by deletion: Int64, of item: String) throws {
+        for entry in try open(item) where entry.isReplaced(by: deletion) {
+            try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion)
+        }
     }
 
     /// What waits behind a creation whose id on the server is not known.
@@ -279,7 +288,6 @@ extension OutboxWriter {
         }
         try connection.cached("DELETE FROM local_edit WHERE item_id = ?").bind(entry.itemID).run()
         try connection.cached("DELETE FROM held_item WHERE item_id = ?").bind(serverID).run()
-        try giveWayToDeletion(serverID)
         if try isLocal(serverID) {
             try connection.cached("DELETE FROM local_item WHERE id = ?").bind(entry.itemID).run()
             return

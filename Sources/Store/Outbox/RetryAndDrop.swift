@@ -33,7 +33,7 @@ package struct DropOutcome: Sendable, Equatable, Codable {
     package var dropped: [Int64] = []
     /// Entries behind a dropped creation, which can only go with it.
     package var dependents: [Int64] = []
-    /// What a dropped deletion had made superfluous, and is as it was before.
+    /// What a dropped deletion had taken the place of, and is sent after all.
     package var revived: [Int64] = []
     /// Of the dropped ones, those of which the server may have something.
     package var maybeApplied: [Int64] = []
@@ -106,9 +106,8 @@ extension Store {
                 let task = try OutboxTask.alone(id, writer.connection)
                 guard let entry = task?.entry, entry.state.isDroppable else { throw writer.stale("#\(id) is over") }
                 if entry.mayBeThere { outcome.maybeApplied.append(id) }
-                let old = try writer.replaced(by: id, droppedWith: outcome.dropped)
-                outcome.revived += old
-                if !dryRun { try writer.drop(entry, reviving: old) }
+                outcome.revived += try writer.replaced(by: entry).filter { !outcome.dropped.contains($0) }
+                if !dryRun { try writer.drop(entry) }
             }
             return outcome
         }
@@ -215,31 +214,11 @@ extension OutboxWriter {
         ).bind(Int(id)).all { $0.int64(0) }
     }
 
-    /// What a deletion has made superfluous, and is sent without it: not where the creation is dropped, too, so that no server will
-    /// ever have the item.
-    fileprivate func replaced(by deletion: Int64, droppedWith dropped: [Int64]) throws -> [Int64] {
-        try connection.prepare(
-            """
-            SELECT old.id FROM outbox AS old JOIN outbox AS gone ON gone.id = old.superseded_by
-            WHERE gone.id = ?1 AND gone.kind = 'delete' AND NOT EXISTS (SELECT 1 FROM outbox AS made
-                WHERE made.item_id = gone.item_id AND made.local_id = gone.item_id AND made.kind != 'delete'
-                    AND (made.state = 'dropped' OR made.id IN (SELECT value FROM json_each(?2))))
-            ORDER BY old.id
-            """
-        ).bind(Int(deletion)).bind(JSONText.array(dropped.map(String.init))).all { $0.int64(0) }
-    }
-
-    fileprivate mutating func drop(_ entry: OutboxEntry, reviving old: [Int64]) throws {
+    fileprivate mutating func drop(_ entry: OutboxEntry) throws {
         try move(entry.id, from: entry.state, to: .dropped)
-        try giveUp(entry, reviving: old)
+        if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
         try followUp(entry.itemID)
         try refreshLocalEdit(entry.itemID)
         try advance(entry.itemID)
-    }
-
-    /// What goes with an entry that is dropped, and what it gives its place back.
-    mutating func giveUp(_ entry: OutboxEntry, reviving old: [Int64]) throws {
-        if entry.kind.isCreation { try removeLocalItem(entry: entry.id) }
-        for id in old { try revive(id, item: entry.itemID) }
     }
 }

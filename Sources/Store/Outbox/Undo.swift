@@ -96,9 +96,11 @@ extension OutboxWriter {
             .bind(Int(first)).rows { replaced[$0.int64(0), default: []].append($0.int64(1)) }
         var items: [String] = []
         for task in free {
-            let old = (replaced[task.entry.id] ?? []).filter { !group.contains($0) }
+            let ended = (replaced[task.entry.id] ?? []).filter { !group.contains($0) }
+            let old = try ended + self.replaced(by: task.entry).filter { !group.contains($0) }
             try takeBack(task.entry.id)
-            try giveUp(task.entry, reviving: old)
+            if task.entry.kind.isCreation { try removeLocalItem(entry: task.entry.id) }
+            for id in ended { try revive(id, item: task.entry.itemID) }
             outcome.revived += old.prefix(Store.named - outcome.revived.count)
             if items.last != task.entry.itemID { items.append(task.entry.itemID) }
         }
@@ -156,7 +158,7 @@ extension OutboxWriter {
         }
     }
 
-    /// What a deletion has made superfluous is asked for again.
+    /// What ended with a deletion of what was never sent is asked for again.
     ///
     /// - Parameter item: its item, which may have got another id since.
     mutating func revive(_ id: Int64, item: String) throws {

@@ -9,7 +9,7 @@ struct Schema: Sendable {
             Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
             WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
             SearchTables.folding, ChangeLog.tables, WrittenHere.tables, SentPayloads.all,
-            EditTimes.all, EndReasons.all,
+            EditTimes.all, EndReasons.all, Deletions.all,
         ].map { $0.joined(separator: "\n") }, columns: ItemColumn.all)
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
@@ -158,6 +158,21 @@ enum EndReasons {
             iif(state = 'dropped', 'taken_back', 'was_gone'))
         WHERE state = 'dropped' AND remark = 'taken back' OR kind = 'delete' AND (state = 'delivered'
             AND remark = 'was already gone' OR remark GLOB 'not sent: the URL was there before you captured it*');
+        """
+    ]
+}
+
+/// Step 17: what is asked for before a deletion ends with that one, and not before. Where the deletion is given up, it is sent.
+enum Deletions {
+    static let all = [
+        """
+        UPDATE outbox SET state = coalesce(superseded_from, iif(attempts > 0, 'parked', 'queued')), ended_at = NULL,
+            item_id = (SELECT item_id FROM outbox AS deletion WHERE deletion.id = outbox.superseded_by),
+            superseded_by = NULL, superseded_from = NULL
+        WHERE state = 'superseded' AND kind IN ('edit', 'delete')
+            AND superseded_by IN (SELECT id FROM outbox WHERE kind = 'delete' AND ended_at IS NULL);
+        UPDATE copy SET waiting = (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown')),
+            parked = (SELECT count(*) FROM outbox WHERE state = 'parked');
         """
     ]
 }
