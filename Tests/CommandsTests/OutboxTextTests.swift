@@ -202,7 +202,7 @@ import Testing
         #expect(Samples.dropped.exitCode == .fine)
         var outcome = DropOutcome(dropped: [12], revived: [11])
         let back = DropReport(outcome, dryRun: false, source: .daemon).text(style())
-        #expect(back == "dropped #12\nback in the queue: #11\n")
+        #expect(back == "dropped #12\nno longer replaced: #11\n")
         outcome = DropOutcome()
         outcome.dependents = [13, 14]
         let held = DropReport(outcome, dryRun: false, source: .daemon)

@@ -113,7 +113,7 @@ struct WriteCallTests {
         let fixture = try Fixture(dialect)
         let before = fixture.server.addNew()[0]
         let edit = ItemEdit(title: "New title", tags: ["x", "y"])
-        let after = try await fixture.client.session().update(before.id, edit, dialect: dialect, key: "k")
+        let (after, _) = try await fixture.client.session().update(before.id, edit, dialect: dialect, key: "k")
         let item = try #require(fixture.server.item(before.id))
         #expect(item.title == "New title" && item.tags == ["x", "y"] && item.summary == before.summary)
         #expect(item.updatedAt > before.updatedAt)

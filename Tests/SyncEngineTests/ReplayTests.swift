@@ -31,6 +31,7 @@ import Testing
         try fixture.server.acceptConnections()
         try await fixture.pull()
         #expect(try fixture.states() == [.delivered, .delivered, .delivered, .delivered])
+        #expect(try fixture.query("SELECT count(request_id) FROM outbox_attempt WHERE verdict = 'delivered'") == "4")
         fixture.server.settle()
         fixture.time.advance(by: .seconds(60))
         try await fixture.pull(full: true)

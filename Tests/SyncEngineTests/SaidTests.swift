@@ -90,6 +90,20 @@ import Testing
         #expect(outcome.offers.map(\.line) == ["prsnlctl edit \(item) --remove-tag a"])
     }
 
+    /// The rest of it still waits for a decision.
+    @Test func undoOffersTheReversalOfWhatArrivedOfAnEditInConflict() async throws {
+        let (fixture, item) = try await fixture(summary: "Old")
+        try await fixture.accept(.edit(item: item, ItemEdit(title: "T", summary: "New")))
+        fixture.server.edit(item) { $0.title = "Theirs" }
+        try await fixture.carryAll()
+        try #require(try fixture.states() == [.parked])
+        try #require(fixture.server.item(item)?.summary == "New")
+        let outcome = try await undo(fixture)
+        #expect(!outcome.undone && outcome.kept.map(\.entry) == [1])
+        #expect(
+            outcome.offers.map(\.line) == ["prsnlctl queue drop 1", "prsnlctl edit \(item) --summary Old"])
+    }
+
     /// Made on the local id, it goes along with the capture, and follows that with it.
     @Test(arguments: [false, true]) func undoOfAnEditThatACaptureHasCarried(isDelivered: Bool) async throws {
         let (fixture, item) = try await fixture()

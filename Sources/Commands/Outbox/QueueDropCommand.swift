@@ -56,7 +56,7 @@ extension DropOutcome: OutboxText {
     }
 
     fileprivate var revivedSentence: String? {
-        revived.isEmpty ? nil : "back in the queue: \(OutboxWords.numbers(revived))"
+        revived.isEmpty ? nil : "no longer replaced: \(OutboxWords.numbers(revived))"
     }
 
     private var needsMore: Bool { dropped.isEmpty && !dependents.isEmpty }

@@ -23,7 +23,7 @@ extension UndoOutcome: OutboxText {
         }
         var lines: [String] = []
         if taken > 0 { lines.append("taken back: \(names(writes, of: taken))") }
-        if !revived.isEmpty { lines.append("back in the queue: \(OutboxWords.numbers(revived))") }
+        if !revived.isEmpty { lines.append("no longer replaced: \(OutboxWords.numbers(revived))") }
         if !withdrawn.isEmpty {
             lines.append("not sent any more: \(OutboxWords.numbers(withdrawn)), what was to follow")
         }

@@ -193,34 +193,38 @@ extension ClientSession {
 
     /// Changes an item's fields.
     ///
-    /// - Returns: the item as the server then has it.
+    /// - Returns: the item as the server then has it, and what was sent as `X-Request-ID`.
     /// - Throws: `decodingError` for a 2xx that does not show the item: nothing says that the edit was applied.
     package func update(
         _ id: String, _ edit: ItemEdit, dialect: Dialect, key: String
-    ) async throws(APIError) -> ItemDetail {
+    ) async throws(APIError) -> (item: ItemDetail, requestID: String) {
         let method = dialect == .express ? "PUT" : "PATCH"
         let endpoint = "\(method) /api/items/{id}"
         let call = Call(method, try Call.itemPath(id, endpoint), named: endpoint)
         let (answer, requestID) = try await write(call, WriteBody.update(edit), dialect, key)
-        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        let item = try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             try ItemDetail(try PRSNLClient.object(body), of: id)
         }
+        return (item, requestID)
     }
 
     /// Deletes an item. An item that is not there is an error here too (`isItemNotFound`).
     ///
+    /// - Returns: what was sent as `X-Request-ID`.
     /// - Throws: `decodingError` for a 200 that does not say that it was done, or of what.
-    package func delete(_ id: String, dialect: Dialect, key: String) async throws(APIError) {
+    @discardableResult
+    package func delete(_ id: String, dialect: Dialect, key: String) async throws(APIError) -> String {
         let endpoint = "DELETE /api/items/{id}"
         let call = Call("DELETE", try Call.itemPath(id, endpoint), named: endpoint)
         let (answer, requestID) = try await write(call, nil, dialect, key)
         // Only 204 may be empty: an empty 200 can come from anything in between, and then the write is lost.
-        if answer.status == 204 { return }
-        try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        if answer.status == 204 { return requestID }
+        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
             let value = try PRSNLClient.object(body)
             guard value["error"] == nil, value["detail"] == nil, value["message"] != nil || value["id"] != nil else {
                 throw .unexpectedShape("the answer does not say that the item was deleted")
             }
+            return requestID
         }
     }
 

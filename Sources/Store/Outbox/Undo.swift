@@ -112,17 +112,17 @@ extension OutboxWriter {
         return (outcome, group)
     }
 
-    /// The commands that do the opposite of a write that was delivered.
+    /// The commands that do the opposite of what the server took of a write.
     fileprivate func opposite(of id: Int64) throws -> [NextCommand] {
         // What the server had already, or had no more, was not this write's doing.
-        guard let entry = try OutboxTask.alone(id, connection)?.entry, entry.state == .delivered,
+        guard let entry = try OutboxTask.alone(id, connection)?.entry, entry.state == .delivered || entry.isPartlyTaken,
             entry.reason != .wasGone, entry.kind != .edit || entry.attempts > 0
         else { return [] }
         var asked = ItemEdit()
         switch entry.payload {
         case .delete: return [NextCommand(["prsnlctl", "restore", entry.itemID])]
         case .create where !entry.isOfKnownItem: return [NextCommand(["prsnlctl", "delete", entry.itemID])]
-        case .edit(let edit) where !entry.isOfKnownItem: asked = edit
+        case .edit(let edit) where !entry.isOfKnownItem: asked = edit.without(entry.theirs ?? ItemEdit())
         case .create, .edit:
             for edit in try followUps(of: entry) where edit.mayBeThere {
                 // What was in conflict, and was given up, was not sent.
@@ -147,9 +147,10 @@ extension OutboxWriter {
         words += added.filter { had?.contains(ByteText($0)) != true }.flatMap { ["--remove-tag", $0] }
         words += removed.filter { had?.contains(ByteText($0)) != false }.flatMap { ["--add-tag", $0] }
         guard words.count > 3 else { return [] }
-        // No edit is taken beside a deletion.
-        let deletion = try open(entry.itemID).first { $0.kind == .delete && $0.state == .parked }
-        return (deletion.map { [NextCommand(["prsnlctl", "queue", "drop", "\($0.id)"])] } ?? []) + [NextCommand(words)]
+        // No edit is taken beside a deletion, and the rest of this one would still wait for a decision.
+        let deletion = try open(entry.itemID).first { $0.kind == .delete && $0.state == .parked }?.id
+        let given = [deletion, entry.isPartlyTaken ? id : nil].compactMap(\.self)
+        return given.map { NextCommand(["prsnlctl", "queue", "drop", "\($0)"]) } + [NextCommand(words)]
     }
 
     mutating func takeBack(_ id: Int64) throws {
@@ -178,6 +179,11 @@ extension OutboxWriter {
         }
         if case .create(let made)? = payload { try insertLocalItem(item, entry: id, made, at: acceptedAt) }
     }
+}
+
+extension OutboxEntry {
+    /// An edit in conflict about some of its fields: the server has the others.
+    fileprivate var isPartlyTaken: Bool { self.kind == .edit && self.state == .parked && theirs != nil }
 }
 
 extension OutboxTask {

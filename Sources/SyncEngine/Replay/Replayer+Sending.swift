@@ -229,25 +229,24 @@ extension Replayer {
 
     private func request(
         _ task: OutboxTask, _ lookup: OutboxLookup
-    ) async throws(APIError) -> (WriteOutcome.Delivery, requestID: String?) {
-        let (dialect, session, entry) = (lookup.dialect, lookup.session, task.entry)
+    ) async throws(APIError) -> (WriteOutcome.Delivery, requestID: String) {
+        let (dialect, session, entry, key) = (lookup.dialect, lookup.session, task.entry, task.entry.idempotencyKey)
         switch entry.payload {
         case .create(let item):
-            let created = try await session.create(item, dialect: dialect, key: entry.idempotencyKey)
+            let created = try await session.create(item, dialect: dialect, key: key)
             return (WriteOutcome.Delivery(serverID: created.id, item: created.item), created.requestID)
         case .edit(let edit):
-            let item = try await session.update(entry.itemID, edit, dialect: dialect, key: entry.idempotencyKey)
+            let (item, requestID) = try await session.update(entry.itemID, edit, dialect: dialect, key: key)
             let theirs = ItemEdit(item, expecting: [edit.summary, entry.base?.summary])
             if EditComparison.isIgnored(edit, base: entry.base, theirs: theirs) {
                 // As a failure of the server's, which every edit meets perhaps: tried now and then, and parked after a day.
                 throw APIError(
                     kind: .serverError(message: "it answers that the edit was done, and shows the item as it was"),
-                    endpoint: "the edit of an item", status: 200, requestID: "none", mayHaveReachedServer: true)
+                    endpoint: "the edit of an item", status: 200, requestID: requestID, mayHaveReachedServer: true)
             }
-            return (WriteOutcome.Delivery(fields: edit.sameFields(of: theirs), updatedAt: item.updatedAt), nil)
+            return (WriteOutcome.Delivery(fields: edit.sameFields(of: theirs), updatedAt: item.updatedAt), requestID)
         case .delete:
-            try await session.delete(entry.itemID, dialect: dialect, key: entry.idempotencyKey)
-            return (WriteOutcome.Delivery(), nil)
+            return (WriteOutcome.Delivery(), try await session.delete(entry.itemID, dialect: dialect, key: key))
         }
     }
 }
