@@ -223,5 +223,6 @@ import Testing
         try await fixture.accept([.edit(item: item, ItemEdit(title: "Mine")), .delete(item: item)])
         #expect(try await drop(2, fixture, dryRun: true).revived == [1])
         #expect(try fixture.states() == [.queued, .queued])
+        #expect(try shown(1, fixture).supersededBy == 2)
     }
 }

@@ -85,9 +85,9 @@ extension TimedReport {
     }
 
     func whatNext(_ entry: OutboxEntry.Status) -> String? {
+        if let other = entry.supersededBy { return "replaced by #\(other)" }
         if let decision = entry.awaitsDecision { return "waits for your decision about #\(decision)" }
         if let behind = entry.behind { return "waits for #\(behind)" }
-        if let other = entry.supersededBy { return "replaced by #\(other)" }
         if let end = entry.endedAt { return "ended \(Formatting.duration(generatedAt.duration(since: end))) ago" }
         guard let dueAt = entry.nextAttemptAt else { return nil }
         if entry.awaitsItem { return "waits until the server has processed the item" }

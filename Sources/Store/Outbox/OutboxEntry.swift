@@ -96,6 +96,7 @@ package struct OutboxEntry: Sendable, Equatable {
         @Nullable package var follows: Int64? = nil
         /// It waits until the server has processed the item.
         package var awaitsItem = false
+        /// The entry that leaves nothing of it to send. Of one that waits or is parked: a deletion that is not carried out yet.
         @Nullable package var supersededBy: Int64? = nil
         /// How often it was sent.
         package var attempts = 0
@@ -258,14 +259,21 @@ extension OutboxEntry {
             AND NOT EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND \(OutboxAttempt.isUnknownSend)))
         """
 
+    /// The deletion that an entry waits behind, and ends with (`ItemEntry.isReplaced`).
+    private static let openDeletion = """
+        SELECT max(later.id) FROM outbox AS later WHERE later.item_id = outbox.item_id AND later.kind = 'delete'
+            AND later.ended_at IS NULL AND later.id > coalesce(outbox.follows, outbox.id)
+        """
+
     /// What `init(row:)` reads.
     static let columns = """
         id, kind, state, item_id, payload, base, theirs, accepted_at, ended_at, next_attempt_at, attempts,
-        last_attempt_at, superseded_by, reason, remark, error_code, error_message, idempotency_key, follows, awaits_item,
+        last_attempt_at, reason, remark, error_code, error_message, idempotency_key, follows, awaits_item,
+        CASE WHEN kind IN ('edit', 'delete') AND state IN ('queued', 'parked') THEN (\(openDeletion)) ELSE superseded_by
+            END AS superseded_by,
         CAST(max(0, (SELECT reachable_seconds FROM copy) - reachable_at) * 1e6 AS INTEGER) AS reachable_age,
-        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT coalesce(
-            max(iif(other.kind = 'delete' AND other.id > coalesce(outbox.follows, outbox.id), other.id, NULL)),
-            max(iif(other.id < outbox.id, other.id, NULL)), min(other.id)) FROM outbox AS other
+        CASE WHEN state = 'queued' AND next_attempt_at IS NULL THEN (SELECT coalesce(max(iif(other.id < outbox.id, other.id,
+            NULL)), min(other.id)) FROM outbox AS other
             WHERE other.item_id = outbox.item_id AND other.id != outbox.id AND other.ended_at IS NULL
                 AND NOT (other.kind = 'edit' AND (other.state = 'parked' OR outbox.kind = 'delete' AND other.state = 'queued')))
             WHEN state = 'queued' THEN (SELECT min(twin.id) \(unknownTwin)) END AS behind,
