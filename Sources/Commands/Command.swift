@@ -20,16 +20,20 @@ struct Command: Sendable {
 }
 
 extension Command {
+    /// What follows the command's name, and what that does.
+    typealias Example = (rest: String, meaning: String)
+
     /// - Parameter options: those beside `--help`, which all commands have, and `--json`.
     init(
-        _ name: String, or aliases: [String] = [], _ summary: String, operands: CommandOperands = .none,
-        withoutOperands: String? = nil, options: [CommandOption] = [], language: [CommandDescription.Term] = [],
-        hasJSON: Bool = true, onlyReads: Bool = false, needsRoot: Bool = false, run: @escaping Body
+        _ name: String, or aliases: [String] = [], _ summary: String, examples: [Example],
+        operands: CommandOperands = .none, withoutOperands: String? = nil, options: [CommandOption] = [],
+        language: [CommandDescription.Term] = [], hasJSON: Bool = true, onlyReads: Bool = false,
+        needsRoot: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
             name: name, aliases: aliases, summary: summary, operands: operands,
             options: options + (hasJSON ? [.json] : []) + [.help], language: language,
-            examples: Examples.of(name), withoutOperands: withoutOperands, onlyReads: onlyReads)
+            examples: Self.whole(examples, name), withoutOperands: withoutOperands, onlyReads: onlyReads)
         self.init(
             entry: entry, needsRoot: needsRoot,
             run: .withContext { context, arguments throws(UserFacingError) in
@@ -42,11 +46,19 @@ extension Command {
     }
 
     init(
-        early name: String, _ summary: String, options: [CommandOption] = [], run: @escaping EarlyBody
+        early name: String, _ summary: String, examples: [Example], options: [CommandOption] = [],
+        run: @escaping EarlyBody
     ) {
         let entry = CommandDescription(
-            name: name, summary: summary, options: options + [.json, .help], examples: Examples.of(name))
+            name: name, summary: summary, options: options + [.json, .help], examples: Self.whole(examples, name))
         self.init(entry: entry, needsRoot: true, run: .early(run))
+    }
+
+    private static func whole(_ examples: [Example], _ name: String) -> [CommandDescription.Term] {
+        examples.map { rest, meaning in
+            let typed = ["prsnlctl", name, rest].filter { !$0.isEmpty }.joined(separator: " ")
+            return ("`\(typed)`", meaning)
+        }
     }
 
     /// All of them, in the order of `--help`.

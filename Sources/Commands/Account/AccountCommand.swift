@@ -8,6 +8,7 @@ import Store
 enum AccountCommand {
     static let command = Command(
         "account", "Show whose timeline the copy is of, and the credentials.",
+        examples: [("--accept-new --dry-run", "What a new account would do to the copy.")],
         options: [
             CommandOption(
                 "--accept-new", nil,

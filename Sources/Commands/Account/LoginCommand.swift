@@ -10,6 +10,7 @@ package import Requests
 enum LoginCommand {
     static let command = Command(
         "login", "Log in to the server; the password is asked for on the terminal.",
+        examples: [("--server https://prsnl.example.org", "Log in for the first time.")],
         options: [
             CommandOption("--email", "EMAIL", "Whose account it is; asked for where it is not given."),
             CommandOption("--server", "URL", "The server; written into the configuration where that names none."),

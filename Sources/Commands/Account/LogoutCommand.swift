@@ -8,7 +8,8 @@ package import Requests
 /// `prsnlctl logout`: the login goes, here first, so that nothing can use it any more whatever the server says.
 enum LogoutCommand {
     static let command = Command(
-        "logout", "Forget the login, here and on the server; copy and queue stay."
+        "logout", "Forget the login, here and on the server; copy and queue stay.",
+        examples: [("", "Forget the login.")]
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
         var client = RequestClient(context)

@@ -8,7 +8,7 @@ import Store
 /// `prsnlctl whoami`: the daemon asks the server. Where it cannot, what the files say, and the exit code of that.
 enum WhoamiCommand {
     static let command = Command(
-        "whoami", "Show which account the server sees.", needsRoot: true
+        "whoami", "Show which account the server sees.", examples: [("", "Ask the server.")], needsRoot: true
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(WhoamiRequest())
         try context.write(report, with: report.error)

@@ -13,6 +13,7 @@ import Store
 enum MCPCommand {
     static let command = Command(
         "mcp", "Offer the copy to a language model, by the Model Context Protocol on stdin and stdout.",
+        examples: [("--allow-writes", "Let a model save and tag, too.")],
         options: [
             CommandOption("--allow-writes", nil, "Offer `capture`, `note` and `tag`, too. Nothing is ever deleted.")
         ]

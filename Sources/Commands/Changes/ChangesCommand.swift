@@ -8,6 +8,10 @@ import Store
 enum ChangesCommand {
     static let command = Command(
         "changes", "Print what has changed in the timeline, each change once and in order, or hand it to a command.",
+        examples: [
+            ("--cursor mail --batch 50", "The next 50 that this reader has not had."),
+            ("--cursor log --follow ./hook", "Hand each new one to a command."),
+        ],
         operands: .any("COMMAND"),
         options: [
             CommandOption(

@@ -7,6 +7,7 @@ import Requests
 enum DoctorCommand {
     static let command = Command(
         early: "doctor", "Check everything from the configuration to the service, and say what to do.",
+        examples: [("", "Check everything.")],
         options: [
             CommandOption("--repair", nil, "Create missing files beside the database first, as root or as its owner."),
             CommandOption("--rebuild-index", nil, "Build the index for `prsnlctl search` again first."),

@@ -5,7 +5,8 @@ import Store
 /// `prsnlctl export`: the timeline as files, from the file of the copy alone, whether the daemon runs or not.
 enum ExportCommand {
     static let command = Command(
-        "export", "Write every item into a folder, as Markdown or as lines of JSON.", operands: .one("DIR"),
+        "export", "Write every item into a folder, as Markdown or as lines of JSON.",
+        examples: [("~/prsnl", "A Markdown file for each item.")], operands: .one("DIR"),
         options: [
             CommandOption("--format", "FORMAT", "`markdown` (a file for each item) or `jsonl` (one file)."),
             .text("--query", "WORDS", "Only the items that a search finds, in a folder of their own."),

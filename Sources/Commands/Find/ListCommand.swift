@@ -7,6 +7,7 @@ import Store
 enum ListCommand {
     static let command = Command(
         "list", or: ["ls"], "List items, the newest first; with words, those that a search finds.",
+        examples: [("--since today", "What was saved today."), ("--type note --count", "How many notes there are.")],
         operands: .any("WORD"),
         options: CommandOption.conditions + [
             CommandOption("--deleted", nil, "Those that were deleted in the last 30 days, the latest first."),
@@ -99,8 +100,10 @@ private enum Completion {
 
 /// `prsnlctl tags`
 enum TagsCommand {
-    static let command = Command("tags", "List the tags, the most used first.", onlyReads: true) {
-        context, _ throws(UserFacingError) in
+    static let command = Command(
+        "tags", "List the tags, the most used first.", examples: [("", "Each tag, with the number of its items.")],
+        onlyReads: true
+    ) { context, _ throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         try context.write(TagsReport(tags: try reader.tagCounts()))
         if context.isText { for remark in try ListOptions.firstPull(reader) { context.say(remark) } }

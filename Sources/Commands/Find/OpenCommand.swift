@@ -6,9 +6,10 @@ import Store
 /// `prsnlctl open`: items in the browser.
 enum OpenCommand {
     static let command = Command(
-        "open", "Open the addresses of items in the browser.", operands: .some("ID", most: 20), onlyReads: true
-    ) {
-        context, arguments throws(UserFacingError) in
+        "open", "Open the addresses of items in the browser.",
+        examples: [("59ec6da4 07d81c3e", "Two pages in the browser.")], operands: .some("ID", most: 20),
+        onlyReads: true
+    ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)
         // All are looked up before the first is opened.
         var urls: [String] = []

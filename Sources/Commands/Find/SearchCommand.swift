@@ -5,7 +5,14 @@ import Store
 /// `prsnlctl search`: items by their words, from the file, whether the daemon runs or not.
 enum SearchCommand {
     static let command = Command(
-        "search", or: ["find"], "Find items by their words, the best first.", operands: .some("WORD"),
+        "search", or: ["find"], "Find items by their words, the best first.",
+        examples: [
+            ("sourdough starter", "Items with both words."),
+            (#"'"rye bread" -wheat'"#, "These two words in a row, without wheat."),
+            ("'title:swift OR title:rust'", "One of them in the title."),
+            (#"'tag:recipe (bread OR "hot cake")'"#, "Recipes of one of them."),
+            ("is:untagged before:2026", "Kept before 2026, without a tag."),
+        ], operands: .some("WORD"),
         withoutOperands: "list",
         options: CommandOption.conditions + [
             CommandOption("--newest", nil, "Sort by date."), .limit, .count, .ids, .reverse,
@@ -70,7 +77,8 @@ enum SearchCommand {
 /// `prsnlctl related`: items that have rare words in common with one.
 enum RelatedCommand {
     static let command = Command(
-        "related", "Find items that have rare words in common with one.", operands: .one("ID"),
+        "related", "Find items that have rare words in common with one.",
+        examples: [("59ec6da4", "Items that have rare words in common with it.")], operands: .one("ID"),
         options: [.limit, .ids, .reverse], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         let reader = try StoreReader(path: context.paths.database)

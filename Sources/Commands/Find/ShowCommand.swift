@@ -6,7 +6,8 @@ package import Store
 /// `prsnlctl show`: items with their texts, from the file, whether the daemon runs or not.
 enum ShowCommand {
     static let command = Command(
-        "show", or: ["cat"], "Show items with their texts.", operands: .some("ID", most: 100),
+        "show", or: ["cat"], "Show items with their texts.",
+        examples: [("59ec6da4", "The item whose id begins so, with its text.")], operands: .some("ID", most: 100),
         options: [
             CommandOption("--earlier", "N", "An earlier text that the server has replaced; 1 is the last of them."),
             CommandOption("--raw", nil, "Print the text alone, as the server has it."),

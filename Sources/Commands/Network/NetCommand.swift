@@ -9,6 +9,7 @@ package import Requests
 enum NetCommand {
     static let command = Command(
         "net", "Show the network, the route to the server, and whether it can be reached.",
+        examples: [("--watch", "Each change of the network.")],
         options: [CommandOption("--watch", nil, "Print each change as it happens, with its reason.")], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if arguments.has("--watch") { return try watch(context) }

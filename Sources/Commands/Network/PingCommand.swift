@@ -6,7 +6,8 @@ package import Requests
 /// `prsnlctl ping`: the daemon asks the server, with its own settings and on its own route.
 enum PingCommand {
     static let command = Command(
-        "ping", "Ask the server now whether it can be reached, and show how long each step takes.", onlyReads: true
+        "ping", "Ask the server now whether it can be reached, and show how long each step takes.",
+        examples: [("", "How long the server takes to answer.")], onlyReads: true
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(PingRequest())
         try context.write(report, with: report.error)

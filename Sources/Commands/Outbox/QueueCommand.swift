@@ -5,7 +5,7 @@ import Store
 
 enum QueueCommand {
     static let command = Command(
-        "queue", "List the writes that are not delivered yet.",
+        "queue", "List the writes that are not delivered yet.", examples: [("", "What waits to be sent, and why.")],
         options: [
             CommandOption("--all", nil, "List those that are over, too."),
             CommandOption("--state", "STATE", "List those in this state only."), .watch,
@@ -31,7 +31,8 @@ enum QueueCommand {
 
 enum QueueShowCommand {
     static let command = Command(
-        "queue show", "Show everything about one write, with every attempt to send it.", operands: .one("N"),
+        "queue show", "Show everything about one write, with every attempt to send it.",
+        examples: [("12", "Its content, its attempts, what helps.")], operands: .one("N"),
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         try context.write(try context.answer(EntryRequest(entry: EntryNumbers.parse(arguments)[0])))

@@ -6,7 +6,8 @@ package import Store
 
 enum QueueDropCommand {
     static let command = Command(
-        "queue drop", "Give up writes that are not sent.", operands: .some("N"),
+        "queue drop", "Give up writes that are not sent.", examples: [("12", "Give this write up.")],
+        operands: .some("N"),
         options: [CommandOption("--yes", nil, "Do not ask; drop what is queued behind them, too.")]
     ) { context, arguments throws(UserFacingError) in
         var numbers = try EntryNumbers.parse(arguments)

@@ -5,7 +5,8 @@ import Store
 
 enum RestoreCommand {
     static let command = Command(
-        "restore", "Capture items again that were deleted in the last 30 days.", operands: .any("ID", most: .max),
+        "restore", "Capture items again that were deleted in the last 30 days.",
+        examples: [("59ec6da4", "Capture it again.")], operands: .any("ID", most: .max),
         options: [
             CommandOption("--gone", nil, "All that were delivered from here, and are gone from the server."),
             CommandOption("--no-tags", nil, "Without the tags that it had."), .wait,

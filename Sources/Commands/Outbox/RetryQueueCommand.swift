@@ -5,7 +5,8 @@ package import Store
 
 enum RetryQueueCommand {
     static let command = Command(
-        "retry-queue", "Send waiting writes again now, instead of at their next attempt.", operands: .any("N"),
+        "retry-queue", "Send waiting writes again now, instead of at their next attempt.",
+        examples: [("12", "Send it now.")], operands: .any("N"),
         options: [
             CommandOption("--parked", nil, "Give the parked ones one more attempt, too."),
             CommandOption("--dry-run", nil, "Only say what would be done."),

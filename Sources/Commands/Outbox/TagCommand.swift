@@ -6,7 +6,11 @@ import Store
 
 enum TagCommand {
     static let command = Command(
-        "tag", "Add tags to items, and remove tags from them; `-` reads ids from stdin.", operands: operands,
+        "tag", "Add tags to items, and remove tags from them; `-` reads ids from stdin.",
+        examples: [
+            ("+read -later 59ec6da4", "Add one tag and remove another."),
+            ("+bread $(prsnlctl search --ids rye)", "Tag what a search finds."),
+        ], operands: operands,
         options: [
             .text(
                 "--query", "WORDS",

@@ -5,7 +5,8 @@ package import Store
 
 enum UndoCommand {
     static let command = Command(
-        "undo", "Take back what was not sent yet of the last command that wrote."
+        "undo", "Take back what was not sent yet of the last command that wrote.",
+        examples: [("", "Take the last command back, if it was not sent.")]
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(UndoRequest())
         try context.write(report)

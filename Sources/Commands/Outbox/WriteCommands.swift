@@ -8,7 +8,11 @@ import Store
 
 enum CaptureCommand {
     static let command = Command(
-        "capture", or: ["add"], "Save URLs on the server.", operands: .any("URL", most: .max),
+        "capture", or: ["add"], "Save URLs on the server.",
+        examples: [
+            ("https://example.org/ https://example.net/ --tag later", "Save two pages."),
+            ("--stdin <urls.txt", "Save many."),
+        ], operands: .any("URL", most: .max),
         options: [
             CommandOption("--stdin", nil, "Read many: a URL or a JSON object per line of stdin."),
             .text("--title", "TITLE", "The item's title."),
@@ -54,6 +58,7 @@ enum NoteCommand {
     static let command = Command(
         "note",
         "Save a note on the server. Without a text, or with `-`, it is read from stdin, or written in `$EDITOR`.",
+        examples: [("'Call Ada' --tag todo", "Save a short note.")],
         operands: .any("WORD"), options: [.text("--title", "TITLE", "The note's title."), .tag, .wait]
     ) { context, arguments throws(UserFacingError) in
         let words = arguments.operands
@@ -80,6 +85,7 @@ enum EditCommand {
     static let command = Command(
         "edit",
         "Change an item's title, summary or tags; `-` reads ids from stdin, an ID alone opens `$EDITOR`.",
+        examples: [("59ec6da4 --title 'Rye bread'", "Change the title.")],
         operands: .some("ID", most: .max),
         options: [
             .text("--title", "TITLE", "The new title."),
@@ -150,6 +156,7 @@ enum EditCommand {
 enum DeleteCommand {
     static let command = Command(
         "delete", or: ["rm"], "Delete items on the server; asks first, on a terminal. `-` reads ids from stdin.",
+        examples: [("59ec6da4", "Delete it, after a question.")],
         operands: .some("ID", most: .max),
         options: [
             CommandOption("--yes", nil, "Do not ask for confirmation. Only a terminal is asked at all."), .wait,

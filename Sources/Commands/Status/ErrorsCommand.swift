@@ -6,7 +6,9 @@ import Store
 /// `prsnlctl errors`
 enum ErrorsCommand {
     static let command = Command(
-        "errors", "List the errors that the daemon has met, or explain a code.", operands: .atMostOne("CODE"),
+        "errors", "List the errors that the daemon has met, or explain a code.",
+        examples: [("", "What went wrong, and what to do."), ("rate_limited", "What a code means.")],
+        operands: .atMostOne("CODE"),
         options: [CommandOption("--clear", nil, "Forget them; those that go on come back.")], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if let name = arguments.operands.first {

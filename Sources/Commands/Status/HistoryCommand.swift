@@ -5,7 +5,7 @@ package import Requests
 /// `prsnlctl history`
 enum HistoryCommand {
     static let command = Command(
-        "history", "List the last pulls.", onlyReads: true
+        "history", "List the last pulls.", examples: [("", "When was pulled, and what came.")], onlyReads: true
     ) { context, _ throws(UserFacingError) in
         try context.write(try context.answer(HistoryRequest()))
         return .fine

@@ -6,7 +6,7 @@ import Requests
 /// `prsnlctl metrics`: the status for Prometheus.
 enum MetricsCommand {
     static let command = Command(
-        "metrics", "Print the status as metrics for Prometheus.",
+        "metrics", "Print the status as metrics for Prometheus.", examples: [("", "The metrics on stdout.")],
         options: [
             CommandOption("--output", "FILE", "Write into FILE (mode 0644), for the textfile collector."),
             CommandOption("--http", nil, "Answer one HTTP request on stdin, for a systemd socket with `Accept=yes`."),

@@ -8,7 +8,8 @@ import Store
 /// `prsnlctl status`: from the daemon when it runs, from the file when it does not.
 enum StatusCommand {
     static let command = Command(
-        "status", "Show how complete and how fresh the copy is.", options: [.watch], onlyReads: true
+        "status", "Show how complete and how fresh the copy is.",
+        examples: [("", "Whether the copy is complete, and how old.")], options: [.watch], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         func report() throws(UserFacingError) -> StatusReport {
             let report = try context.answer(StatusRequest())

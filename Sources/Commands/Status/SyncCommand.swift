@@ -6,7 +6,7 @@ package import Store
 /// `prsnlctl sync`: asks the daemon to pull now.
 enum SyncCommand {
     static let command = Command(
-        "sync", or: ["pull"], "Pull now.",
+        "sync", or: ["pull"], "Pull now.", examples: [("--wait", "Look for new items, and say what came.")],
         options: [
             CommandOption(
                 "--full", nil,

@@ -9,6 +9,7 @@ package import Store
 enum VerifyCommand {
     static let command = Command(
         "verify", "Compare the copy with the server, and write nothing.",
+        examples: [("--texts=week/7", "Compare a seventh of the texts, too: another one each week.")],
         options: [
             CommandOption(
                 "--texts", .optional("PART"),
