@@ -15,15 +15,14 @@ import Testing
     /// An hour ahead of UTC, wherever the test runs.
     private static let zone: LocalZone = { _ in (3_600, "CET") }
 
-    private func text(_ change: (inout EngineState, inout CopyCounts) -> Void) -> String {
+    private func text(_ change: (inout EngineState, inout CopySummary) -> Void) -> String {
         var engine = EngineState()
         engine.connectivity = Connectivity(state: .online, since: Self.earlier)
         engine.newAsOf = Self.asOf
-        var counts = CopyCounts()
-        counts.live = 12_431
-        counts.isComplete = true
-        change(&engine, &counts)
-        return ServiceStatus.text(engine, counts, unit: ServiceUnit(), now: Self.now, zone: Self.zone)
+        var summary = CopySummary()
+        (summary.copy.live, summary.copy.complete) = (12_431, true)
+        change(&engine, &summary)
+        return ServiceStatus.text(engine, summary, unit: ServiceUnit(), now: Self.now, zone: Self.zone)
     }
 
     private func pull(_ read: Int, of expected: Int?) -> Progress {
@@ -40,9 +39,9 @@ import Testing
     }
 
     @Test func itSaysWhatPeopleAskFirst() {
-        #expect(text { $1.waiting = 3 } == "online, 12,431 items, complete as of 11:42, 3 queued")
+        #expect(text { $1.outbox.waiting = 3 } == "online, 12,431 items, complete as of 11:42, 3 queued")
         #expect(text { _, _ in } == "online, 12,431 items, complete as of 11:42")
-        #expect(text { $1.live = 1 } == "online, 1 item, complete as of 11:42")
+        #expect(text { $1.copy.live = 1 } == "online, 1 item, complete as of 11:42")
         #expect(text { engine, _ in engine.newAsOf = nil } == "online, 12,431 items, complete")
     }
 
@@ -62,11 +61,11 @@ import Testing
     }
 
     @Test func whatIsMissingIsSaid() {
-        #expect(text { $1.isComplete = false } == "online, 12,431 items, incomplete")
+        #expect(text { $1.copy.complete = false } == "online, 12,431 items, incomplete")
         #expect(
             text {
-                $1.isComplete = false
-                $1.live = 1_300
+                $1.copy.complete = false
+                $1.copy.live = 1_300
                 $0.pull = pull(1_300, of: 12_431)
             } == "online, pulling (1,300 of 12,431 read), 1,300 items, incomplete")
         #expect(
@@ -76,15 +75,15 @@ import Testing
 
     @Test func whatWaitsForAPersonIsSaid() {
         let rest = "online, 12,431 items, complete as of 11:42, "
-        #expect(text { $1.parked = 2 } == rest + "2 parked: see prsnlctl queue")
+        #expect(text { $1.outbox.parked = 2 } == rest + "2 parked: see prsnlctl queue")
         #expect(
             text {
-                $1.waiting = 1_000
-                $1.parked = 2
+                $1.outbox.waiting = 1_000
+                $1.outbox.parked = 2
             } == rest + "1,000 queued, 2 parked: see prsnlctl queue")
         #expect(
             text {
-                $1.deletionsHeld = 40
+                $1.copy.deletionsHeld = 40
                 $0.problem = UserFacingError(.deletionsHeld, "…")
             } == rest + "40 deletions held back")
         #expect(

@@ -187,9 +187,9 @@ import Testing
             Samples.whoami.text(style).split(whereSeparator: \.isWhitespace).joined(separator: " ")
                 .contains("`prsnlctl --instance work account --accept-new`"))
         #expect(Sending.whenAuthorized.text(style).hasSuffix("see `prsnlctl --instance work whoami`"))
-        var counts = CopyCounts()
-        counts.parked = 2
-        let line = ServiceStatus.text(EngineState(), counts, unit: Self.instance, now: Timestamp(microseconds: 0))
+        var summary = CopySummary()
+        summary.outbox.parked = 2
+        let line = ServiceStatus.text(EngineState(), summary, unit: Self.instance, now: Timestamp(microseconds: 0))
         #expect(line.contains("see prsnlctl --instance work queue"))
         let failure = FailureReport(UserFacingError(.daemonNotRunning, "No daemon listens."))
         let told = try JSONOutput.decode(

@@ -224,13 +224,11 @@ package enum ServiceStatus {
     /// - Parameters:
     ///   - unit: The daemon whose commands the line names.
     package static func text(
-        _ engine: EngineState, _ counts: CopyCounts, unit: ServiceUnit, now: Timestamp,
+        _ engine: EngineState, _ summary: CopySummary, unit: ServiceUnit, now: Timestamp,
         zone: @escaping LocalZone = LocalTime.system
     ) -> String {
-        var summary = CopySummary()
-        (summary.copy.live, summary.copy.complete) = (counts.live, counts.isComplete)
-        summary.copy.deletionsHeld = counts.deletionsHeld
-        (summary.outbox.waiting, summary.outbox.parked) = (counts.waiting, counts.parked)
+        var summary = summary
+        summary.copy.newAsOf = nil  // that of the engine, once it has one
         let daemon = StatusReport.Daemon(pid: getpid(), since: now, engine: engine.shown)
         let report = StatusReport(summary, daemon: daemon, engine: engine, now: now)
         let today = LocalTime(now, zone).day

@@ -148,7 +148,32 @@ extension CopySummary {
         self.init()
         file.path = reader.givenPath
         file.schemaVersion = Int(try connection.integer("PRAGMA user_version"))
-        try connection.prepare(
+        try readCounters(connection)
+        let coverage = try Store.readCoverage(connection)
+        copy.gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
+        copy.possiblyMoreAt = try TimestampCollision.all(connection)
+        for count in CopyCount.all { copy[count.name] = Int(try connection.integer(count.query)) }
+        copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy["rejected"] == 0
+        if !reader.lacks("item_body") { copy.texts = try Texts(connection, self) }
+        if !reader.lacks("search_state.folding") { copy.search = try SearchState(connection) }
+        if let epoch = try connection.text("SELECT epoch FROM change_state") {
+            copy.verified = LastVerification(beside: reader.path, epoch: epoch)
+        }
+        outbox.failing = try Self.failing(connection)
+        copy.gone = try GoneItems(connection)
+        lastError = try connection.prepare(
+            """
+            SELECT \(RecurringError.columns) FROM recurring_error WHERE code != '\(ErrorCode.captureGone.rawValue)'
+            ORDER BY last_at DESC LIMIT 1
+            """
+        ).first { RecurringError($0) }
+        file.walSize = Int64(FileIdentity.size(path: reader.path + "-wal"))
+        file.size = Int64(FileIdentity.size(path: reader.path))
+    }
+
+    /// What stands in the one row of `copy`.
+    fileprivate mutating func readCounters(_ connection: Connection) throws {
+        try connection.cached(
             """
             SELECT server_url, dialect, account_id, account_name, new_as_of, edits_as_of, deletions_held, live, deleted,
                 waiting, unknown, parked, account_subject, bound_at, stopped_cleanly,
@@ -174,26 +199,6 @@ extension CopySummary {
             boundAt = row.timestamp("bound_at")
             wasClosed = row.int("stopped_cleanly") != 0
         }
-        let coverage = try Store.readCoverage(connection)
-        copy.gaps = coverage.gaps().map { Gap(from: $0.lowerBound, to: $0.upperBound) }
-        copy.possiblyMoreAt = try TimestampCollision.all(connection)
-        for count in CopyCount.all { copy[count.name] = Int(try connection.integer(count.query)) }
-        copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy["rejected"] == 0
-        if !reader.lacks("item_body") { copy.texts = try Texts(connection, self) }
-        if !reader.lacks("search_state.folding") { copy.search = try SearchState(connection) }
-        if let epoch = try connection.text("SELECT epoch FROM change_state") {
-            copy.verified = LastVerification(beside: reader.path, epoch: epoch)
-        }
-        outbox.failing = try Self.failing(connection)
-        copy.gone = try GoneItems(connection)
-        lastError = try connection.prepare(
-            """
-            SELECT \(RecurringError.columns) FROM recurring_error WHERE code != '\(ErrorCode.captureGone.rawValue)'
-            ORDER BY last_at DESC LIMIT 1
-            """
-        ).first { RecurringError($0) }
-        file.walSize = Int64(FileIdentity.size(path: reader.path + "-wal"))
-        file.size = Int64(FileIdentity.size(path: reader.path))
     }
 
     private static func failing(_ connection: Connection) throws -> Failing? {
@@ -293,40 +298,17 @@ extension CopySummary.Texts {
     }
 }
 
-/// What the file says in one line.
-package struct CopyCounts: Sendable, Equatable {
-    package var live = 0
-    package var waiting = 0
-    /// Writes that wait for a person.
-    package var parked = 0
-    /// More deletions at once than are believed.
-    package var deletionsHeld = 0
-    /// Nothing is known to be missing.
-    package var isComplete = false
-
-    package init() {}
-}
-
 extension Store {
-    /// Cheap for a file of any size: the counters are maintained, and lists are only tested for a first row.
-    package func counts() throws(UserFacingError) -> CopyCounts {
+    /// The part of the summary that is cheap for a file of any size, for one line: the counters are maintained, and lists are only
+    /// tested for a first row.
+    package func counters() throws(UserFacingError) -> CopySummary {
         let isCovered = coverage.isComplete
         return try read { connection in
-            try connection.cached(
-                """
-                SELECT live, waiting, parked, deletions_held,
-                    EXISTS (SELECT 1 FROM crowded_instant), EXISTS (SELECT 1 FROM rejected_item)
-                FROM copy
-                """
-            ).first { row in
-                var counts = CopyCounts()
-                counts.live = row.int(0)
-                counts.waiting = row.int(1)
-                counts.parked = row.int(2)
-                counts.deletionsHeld = row.int(3)
-                counts.isComplete = isCovered && row.int(4) == 0 && row.int(5) == 0
-                return counts
-            } ?? CopyCounts()
+            var summary = CopySummary()
+            try summary.readCounters(connection)
+            let lacks = "SELECT EXISTS (SELECT 1 FROM crowded_instant) OR EXISTS (SELECT 1 FROM rejected_item)"
+            summary.copy.complete = try isCovered && connection.integer(lacks) == 0
+            return summary
         }
     }
 }

@@ -61,16 +61,16 @@ final class ServiceReporter: Sendable {
     }
 
     private func compose() async {
-        let counts: CopyCounts
+        let summary: CopySummary
         do throws(UserFacingError) {
-            counts = try await parts.store.counts()
+            summary = try await parts.store.counters()
         } catch {
             // The daemon is stopping, or the pulls fail for the same reason and say so.
             return log(.debug, .daemon, "no status for systemd: \(error.message)")
         }
         var engine = parts.engine.state
         engine.problem = parts.store.replacement() ?? engine.problem
-        let text = ServiceStatus.text(engine, counts, unit: unit, now: parts.time.now())
+        let text = ServiceStatus.text(engine, summary, unit: unit, now: parts.time.now())
         state.withLock { state in
             state.composed = text
             state.composedAt = Heartbeat.monotonic()
