@@ -11,6 +11,8 @@ struct ItemDecoder {
 
     private var item = TimelineItem(id: "", createdAt: .earliest)
     private var hasCreatedAt = false
+    /// A bit for each of `TimelineItem.texts` that was given.
+    private var knownTexts: UInt64 = 0
     /// What is wrong with `id` and `createdAt`, where they were given.
     private var idProblem = "id: missing"
     private var createdAtProblem = "createdAt: missing"
@@ -60,12 +62,13 @@ struct ItemDecoder {
             repeat {
                 let name = try ahead.plainString()
                 if name == nil { try ahead.skip() }
-                let field = name.flatMap { Field($0) }
+                let isContent = name?.elementsEqual("content".utf8) ?? false
+                let isID = name.flatMap { Field($0) } == .id
                 try ahead.colon()
                 var value = ahead
                 let range = try ahead.skip()
-                if field == .content { content = range }
-                guard field == .id else { continue }
+                if isContent { content = range }
+                guard isID else { continue }
                 isIDTooLarge = range.count > largestID
                 if !isIDTooLarge { try known.id(&value) }
             } while try ahead.nextMember()
@@ -114,17 +117,7 @@ struct ItemDecoder {
         case .id: try id(&reader)
         case .createdAt: try createdAt(&reader)
         case .updatedAt: try updatedAt(name, &reader)
-        case .type: try Self.text(&item.type, &extra, name, &reader)
-        case .title: try Self.text(&item.title, &extra, name, &reader)
-        case .url: try Self.text(&item.url, &extra, name, &reader)
-        case .summary: try Self.text(&item.summary, &extra, name, &reader)
-        case .content: try Self.text(&item.content, &extra, name, &reader)
-        case .platform: try Self.text(&item.platform, &extra, name, &reader)
-        case .category: try Self.text(&item.category, &extra, name, &reader)
-        case .thumbnailURL: try Self.text(&item.thumbnailURL, &extra, name, &reader)
-        case .filePath: try Self.text(&item.filePath, &extra, name, &reader)
-        case .status: try Self.text(&item.status, &extra, name, &reader)
-        case .permalink: try Self.text(&item.permalink, &extra, name, &reader)
+        case .text(let number): try text(number, name, &reader)
         case .duration: try duration(name, &reader)
         case .tags: try tags(name, &reader)
         // The small server changes these with every GET: they say nothing about the item.
@@ -133,14 +126,14 @@ struct ItemDecoder {
         }
     }
 
-    private static func text(
-        _ property: inout String?, _ extra: inout ExtraMembers, _ name: () -> String,
-        _ reader: inout JSONReader
+    private mutating func text(
+        _ number: Int, _ name: () -> String, _ reader: inout JSONReader
     ) throws(JSONReader.Failure) {
         if try reader.kind() != .string {
-            extra.add(name(), reader.text(try reader.skip()))
-        } else if property == nil {
-            property = try reader.string()
+            try keep(name, &reader)
+        } else if knownTexts & 1 << number == 0 {
+            knownTexts |= 1 << number
+            TimelineItem.texts[number].set(&item, try reader.string())
         } else {
             try reader.skip()  // said twice, under two of its names
         }
@@ -271,43 +264,30 @@ struct ExtraMembers {
 
 extension ItemDecoder {
     /// The members of an item that have a meaning here, under every name that a dialect gives them.
-    enum Field {
-        case id, createdAt, updatedAt, type, title, url, summary, content, platform, category, thumbnailURL, duration
-        case filePath, status, tags, permalink, accessCount, accessedAt
+    enum Field: Sendable, Equatable {
+        case id, createdAt, updatedAt, duration, tags, accessCount, accessedAt
+        /// One of `TimelineItem.texts`.
+        case text(Int)
 
-        /// By length first: a comparison of bytes is made for a few candidates at most.
+        private static let known: [(name: StaticString, field: Field)] =
+            [
+                ("id", .id), ("createdAt", .createdAt), ("created_at", .createdAt), ("updatedAt", .updatedAt),
+                ("updated_at", .updatedAt), ("duration", .duration), ("tags", .tags), ("accessCount", .accessCount),
+                ("accessedAt", .accessedAt),
+            ]
+            + TimelineItem.texts.enumerated().flatMap { number, text in text.names.map { ($0, .text(number)) } }
+
+        /// By length and first byte: the others are compared for a few candidates at most.
         init?(_ name: UnsafeBufferPointer<UInt8>) {
-            guard let start = name.baseAddress else { return nil }
-            func matches(_ candidate: StaticString) -> Bool {
-                memcmp(start, candidate.utf8Start, candidate.utf8CodeUnitCount) == 0
+            guard let start = name.baseAddress, let first = name.first else { return nil }
+            for (known, field) in Self.known
+            where known.utf8CodeUnitCount == name.count && known.utf8Start[0] == first
+                && memcmp(start, known.utf8Start, name.count) == 0
+            {
+                self = field
+                return
             }
-            switch name.count {
-            case 2 where matches("id"): self = .id
-            case 3 where matches("url"): self = .url
-            case 4 where matches("tags"): self = .tags
-            case 4 where matches("type"): self = .type
-            case 5 where matches("title"): self = .title
-            case 6 where matches("status"): self = .status
-            case 7 where matches("summary"): self = .summary
-            case 7 where matches("content"): self = .content
-            case 8 where matches("platform"): self = .platform
-            case 8 where matches("category"): self = .category
-            case 8 where matches("duration"): self = .duration
-            case 8 where matches("itemType"): self = .type
-            case 8 where matches("filePath"): self = .filePath
-            case 9 where matches("createdAt"): self = .createdAt
-            case 9 where matches("updatedAt"): self = .updatedAt
-            case 9 where matches("file_path"): self = .filePath
-            case 9 where matches("permalink"): self = .permalink
-            case 9 where matches("item_type"): self = .type
-            case 10 where matches("created_at"): self = .createdAt
-            case 10 where matches("updated_at"): self = .updatedAt
-            case 10 where matches("accessedAt"): self = .accessedAt
-            case 11 where matches("accessCount"): self = .accessCount
-            case 12 where matches("thumbnailUrl"): self = .thumbnailURL
-            case 13 where matches("thumbnail_url"): self = .thumbnailURL
-            default: return nil
-            }
+            return nil
         }
     }
 }

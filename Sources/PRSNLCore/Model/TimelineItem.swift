@@ -4,7 +4,7 @@ package struct TimelineItem: Sendable, Equatable {
     package var id: String
     package var createdAt: Timestamp
     package var updatedAt: Timestamp?
-    /// `video`, `article`, `note`, …: `type`, `item_type` or `itemType` on the wire.
+    /// `video`, `article`, `note`, …
     package var type: String?
     package var title: String?
     package var url: String?
@@ -28,6 +28,21 @@ package struct TimelineItem: Sendable, Equatable {
         self.id = id
         self.createdAt = createdAt
     }
+
+    /// Its texts, each under every name that a dialect gives it. A text that a server says by another name is kept in `extra`.
+    package static let texts: [(names: [StaticString], set: @Sendable (inout TimelineItem, String) -> Void)] = [
+        (["type", "item_type", "itemType"], { $0.type = $1 }),
+        (["title"], { $0.title = $1 }),
+        (["url"], { $0.url = $1 }),
+        (["summary"], { $0.summary = $1 }),
+        (["content"], { $0.content = $1 }),
+        (["platform"], { $0.platform = $1 }),
+        (["category"], { $0.category = $1 }),
+        (["thumbnail_url", "thumbnailUrl"], { $0.thumbnailURL = $1 }),
+        (["file_path", "filePath"], { $0.filePath = $1 }),
+        (["status"], { $0.status = $1 }),
+        (["permalink"], { $0.permalink = $1 }),
+    ]
 
     /// The status of an item that the server has not finished working on: it will change within seconds.
     package static let pendingStatus = "pending"

@@ -55,8 +55,9 @@ extension DevItem {
             item.summary = ItemText.sentence(place, words: 34 + random.below(16)) + random.pick(summaryEnds)
         }
         if item.type == "video" { item.duration = 20 + random.below(7_200) }
-        if random.below(16) == 0 { item.filePath = "/srv/prsnl/files/\(id).pdf" }
-        item.permalink = random.below(20) == 0 ? nil : "/\(item.type)s/\(id)"
+        for text in texts {
+            if let draw = text.draw { item[keyPath: text.here] = draw(&random, item) }
+        }
         return item
     }
 

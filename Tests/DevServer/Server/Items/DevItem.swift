@@ -34,16 +34,18 @@ package struct DevItem: Sendable, Equatable {
     /// `owner` are then used, to find its place.
     package var rawJSON: String?
 
-    /// Texts of an item in the dialects C and P, as they name them, and what a copy should have of them. The timeline, the journal
-    /// and `expected` follow: a new field is a line.
+    /// Texts of an item in the dialects C and P, as they name them, what a copy should have of them, and how `generate` draws them
+    /// if not together with others. The timeline, the journal and `expected` follow: a new field is a line, the last.
     static let texts:
         [(
             name: StaticString, here: WritableKeyPath<DevItem, String?> & Sendable,
-            copied: WritableKeyPath<TimelineItem, String?> & Sendable
+            copied: WritableKeyPath<TimelineItem, String?> & Sendable,
+            draw: (@Sendable (inout ItemRandom, DevItem) -> String?)?
         )] = [
-            ("platform", \.platform, \.platform), ("category", \.category, \.category),
-            ("thumbnail_url", \.thumbnailURL, \.thumbnailURL), ("file_path", \.filePath, \.filePath),
-            ("permalink", \.permalink, \.permalink),
+            ("platform", \.platform, \.platform, nil), ("category", \.category, \.category, nil),
+            ("thumbnail_url", \.thumbnailURL, \.thumbnailURL, nil),
+            ("file_path", \.filePath, \.filePath, { $0.below(16) == 0 ? "/srv/prsnl/files/\($1.id).pdf" : nil }),
+            ("permalink", \.permalink, \.permalink, { $0.below(20) == 0 ? nil : "/\($1.type)s/\($1.id)" }),
         ]
 
     /// A note's text while the server has not processed it: `content` is null until then.
