@@ -21,14 +21,8 @@ namespace {
 constexpr int page_size = 100;
 constexpr auto group = std::chrono::milliseconds(100);
 
-// Parameters are in this order.
-constexpr std::string_view fields[] = {"id",       "createdAt", "updatedAt", "type",     "title",         "url",
-                                       "summary",  "tags",      "platform",  "category", "thumbnail_url", "duration",
-                                       "file_path", "status",   "permalink"};
-constexpr const char insert[] =
-    "INSERT INTO item (id, created_at, updated_at, type, title, url, summary, tags, platform, category, thumbnail_url,"
-    " duration, file_path, status, permalink) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (id) DO NOTHING";
+// What the server calls the columns of an item, in their order: `id` first.
+std::vector<std::string> fields;
 
 [[noreturn]] void stop(const std::string &what, const char *why) {
     std::fprintf(stderr, "floor: %s: %s\n", what.c_str(), why);
@@ -60,7 +54,7 @@ void bind(sqlite3_stmt *statement, int parameter, simdjson::ondemand::value valu
 template <typename Member> void for_each_field(simdjson::ondemand::object item, Member member) {
     for (auto field : item) {
         std::string_view name = field.unescaped_key();
-        for (size_t index = 0; index < std::size(fields); index++) {
+        for (size_t index = 0; index < fields.size(); index++) {
             if (fields[index] != name) continue;
             member(static_cast<int>(index), name, field.value());
             break;
@@ -159,6 +153,14 @@ sqlite3_stmt *prepare(sqlite3 *db, const char *sql) {
     return statement;
 }
 
+void learn_fields(sqlite3 *db) {
+    sqlite3_stmt *names = prepare(db, "SELECT CASE name WHEN 'created_at' THEN 'createdAt' WHEN 'updated_at' THEN 'updatedAt'"
+                                      " ELSE name END FROM pragma_table_info('item')");
+    while (sqlite3_step(names) == SQLITE_ROW)
+        fields.emplace_back(reinterpret_cast<const char *>(sqlite3_column_text(names, 0)));
+    sqlite3_finalize(names);
+}
+
 template <typename Item> void read_pages(sqlite3 *db, Server &server, Item each) {
     Group transaction(db);
     std::string cursor;
@@ -179,16 +181,17 @@ template <typename Item> void read_pages(sqlite3 *db, Server &server, Item each)
 }
 
 void pull_items(sqlite3 *db, Server &server) {
-    sqlite3_stmt *statement = prepare(db, insert);
+    std::string values = "?";
+    for (size_t index = 1; index < fields.size(); index++) values += ", ?";
+    std::string insert = "INSERT INTO item VALUES (" + values + ") ON CONFLICT (id) DO NOTHING";
+    sqlite3_stmt *statement = prepare(db, insert.c_str());
     read_pages(db, server, [&](simdjson::ondemand::object item) { add(db, statement, item); });
     sqlite3_finalize(statement);
 }
 
 /// Compares a copy with its server. One statement for all, so that it never looks for a row.
 void sweep(sqlite3 *db, Server &server) {
-    sqlite3_stmt *statement = prepare(db, "SELECT id, created_at, updated_at, type, title, url, summary, tags, platform, category,"
-                                          " thumbnail_url, duration, file_path, status, permalink FROM item"
-                                          " WHERE deleted_at IS NULL ORDER BY created_at DESC");
+    sqlite3_stmt *statement = prepare(db, "SELECT * FROM item WHERE deleted_at IS NULL ORDER BY created_at DESC");
     read_pages(db, server, [&](simdjson::ondemand::object item) { compare(db, statement, item); });
     sqlite3_finalize(statement);
 }
@@ -227,6 +230,7 @@ int main(int count, char **arguments) {
     sqlite3 *db = nullptr;
     if (sqlite3_open(arguments[2], &db) != SQLITE_OK) stop(arguments[2], sqlite3_errmsg(db));
     run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    learn_fields(db);
 
     curl_global_init(CURL_GLOBAL_DEFAULT);
     CURL *handle = curl_easy_init();

@@ -249,12 +249,9 @@ def quoted(path):
     return urllib.parse.quote(path)
 
 
-# Columns of the view `timeline`, and what dialect C calls them.
-COLUMNS = {
-    "id": "id", "created_at": "createdAt", "updated_at": "updatedAt", "type": "type", "title": "title", "url": "url",
-    "summary": "summary", "platform": "platform", "category": "category", "thumbnail_url": "thumbnail_url",
-    "duration": "duration", "file_path": "file_path", "status": "status", "tags": "tags", "permalink": "permalink",
-}
+# Columns of the view `timeline` that dialect C calls otherwise, and those that it does not send.
+RENAMED = {"created_at": "createdAt", "updated_at": "updatedAt"}
+NOT_SENT = {"content", "extra", "pending"}
 
 
 def now():
@@ -270,9 +267,9 @@ def fixed_time(text):
     return f"{whole}.{fraction:0<6}Z"
 
 
-def as_row(item):
+def as_row(item, columns):
     """An item of the server's list as the copy should hold it."""
-    row = {column: item.get(field) for column, field in COLUMNS.items()}
+    row = {column: item.get(RENAMED.get(column, column)) for column in columns}
     row["created_at"] = fixed_time(row["created_at"])
     row["updated_at"] = fixed_time(row["updated_at"])
     if row["tags"] is not None:
@@ -283,11 +280,13 @@ def as_row(item):
 
 def differences(server_items, setting):
     """What the copy has otherwise than the server: lines for people, at most ten."""
-    expected = {item["id"]: as_row(item) for item in server_items}
-    rows = setting.query(f"SELECT {', '.join(COLUMNS)} FROM timeline")
+    names = setting.query("SELECT name FROM pragma_table_info('timeline')") or []
+    columns = [name for (name,) in names if name not in NOT_SENT]
+    expected = {item["id"]: as_row(item, columns) for item in server_items}
+    rows = setting.query(f"SELECT {', '.join(columns)} FROM timeline")
     if rows is None:
         return ["the copy cannot be read"]
-    found = {row[0]: dict(zip(COLUMNS, row)) for row in rows}
+    found = {row[0]: dict(zip(columns, row)) for row in rows}
     lines = [f"{id}: on the server, not in the copy" for id in expected.keys() - found.keys()]
     lines += [f"{id}: in the copy, not on the server" for id in found.keys() - expected.keys()]
     for id in expected.keys() & found.keys():
