@@ -43,26 +43,12 @@ struct ConfigurationFile {
         entries.append(Entry(line: line, key: key, value: content[content.index(after: equals)...].trimmed))
     }
 
-    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one. Between the
-    /// quotation marks of a value it begins none.
+    /// A `#` begins a comment at the start of the line and after white space, so that a path may contain one.
     private static func withoutComment(_ line: String) -> String {
         var previous: Character = " "
-        var isBeforeValue = false
-        var isValueFound = false
-        var mark: Character?
         for index in line.indices {
-            let character = line[index]
-            if mark != nil {
-                if character == mark { mark = nil }
-            } else if character == "#", previous.isWhitespace {
-                return line[..<index].trimmed
-            } else if isBeforeValue, !character.isWhitespace {
-                isBeforeValue = false
-                if Quotation.marks.contains(character) { mark = character }
-            } else if character == "=", !isValueFound {
-                (isBeforeValue, isValueFound) = (true, true)
-            }
-            previous = character
+            if line[index] == "#", previous.isWhitespace { return line[..<index].trimmed }
+            previous = line[index]
         }
         return line[...].trimmed
     }

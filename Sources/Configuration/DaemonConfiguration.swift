@@ -128,8 +128,6 @@ extension ConfigurationKey {
             describe: \.rawValue
         ) { text throws(Rejection) in
             if let kind = ProbeKind(rawValue: text) { return kind }
-            // Earlier versions had it.
-            if text == "tcp" { throw Rejection("can no longer be tcp; write probe = http, or probe = icmp") }
             throw Rejection("is not a kind of probe: \(quote(text))")
         },
         value(

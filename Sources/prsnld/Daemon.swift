@@ -25,12 +25,8 @@ struct Daemon {
     static func run(_ setup: Setup) async throws(UserFacingError) -> ExitCode {
         let startedAt = TimeSource.system.now()
         let loaded = try setup.load()
-        let logger = Logger(
-            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
-            unit: setup.unit)
+        let logger = setup.logger(loaded)
         let log = logger.handler
-        for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
-        try requireFiles()
         let parts: RunningParts
         do throws(UserFacingError) {
             parts = try await RunningParts.start(loaded, setup, log: log)
@@ -70,18 +66,6 @@ struct Daemon {
         await parts.stop()
         log(.notice, .daemon, "stopped")
         return code
-    }
-
-    /// With fewer it would start, and fail in parts: connections, clients of the control socket, netlink.
-    private static let fewestFiles: rlim_t = 64
-
-    private static func requireFiles() throws(UserFacingError) {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < fewestFiles else {
-            return
-        }
-        throw UserFacingError(
-            .limitReached, "Only \(limit.rlim_cur) files may be open at a time; prsnld needs \(fewestFiles).")
     }
 
     private func makeControlServer() throws(UserFacingError) -> ControlServer {

@@ -34,7 +34,7 @@ struct DescriptorTests {
                 #expect(try await daemon.terminate() == .status(0), "\(files) descriptors: \(daemon.stderr)")
             }
         }
-        #expect(running == 2)
+        #expect(running >= 2)
     }
 
     @Test func withFewDescriptorsPrsnlctlEndsWithWords() async throws {

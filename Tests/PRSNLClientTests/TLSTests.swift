@@ -179,6 +179,15 @@ struct TLSTests {
         #expect(try await test.client.session().account().id == "a")
     }
 
+    /// Nothing else is trusted in its place.
+    @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"), arguments: ["missing.pem", ".", "api/health"])
+    func aFileWithoutCertificatesIsNamed(name: String) async throws {
+        let server = try await serve()
+        let path = server.folder.file(name)
+        let message = try await refusal(server.url, caFile: path).userFacing.message
+        #expect(message.contains(path), "\(message)")
+    }
+
     @Test(.enabled(if: TLSTests.isToBeRun, "needs openssl(1)"))
     func aPingTellsHowLongTLSTookAndWhetherItFailed() async throws {
         let server = try await serve(name: "IP:127.0.0.1")

@@ -10,10 +10,10 @@ import Testing
         let socket = try NotifySocket(kind)
         let notification = ServiceNotification(environment: ["NOTIFY_SOCKET": socket.address])
         #expect(notification.isWanted)
-        try notification.send(.ready, .status("started"))
-        try notification.send(.reloading(since: .milliseconds(1_234)))
-        try notification.send(.watchdog, .status("online"), waits: false)
-        try notification.send(.stopping)
+        try notification.send([.ready, .status("started")])
+        try notification.send([.reloading(since: .milliseconds(1_234))])
+        try notification.send([.watchdog, .status("online")], waits: false)
+        try notification.send([.stopping])
         #expect(
             socket.datagrams == [
                 "READY=1\nSTATUS=started", "RELOADING=1\nMONOTONIC_USEC=1234000", "WATCHDOG=1\nSTATUS=online",
@@ -24,7 +24,7 @@ import Testing
     @Test func aStatusNeverMakesAnotherAssignment() throws {
         let socket = try NotifySocket()
         let notification = ServiceNotification(environment: ["NOTIFY_SOCKET": socket.address])
-        try notification.send(.status("one\nMAINPID=1\r\ntwo"))
+        try notification.send([.status("one\nMAINPID=1\r\ntwo")])
         #expect(socket.datagrams == ["STATUS=one MAINPID=1 two"])
     }
 
@@ -32,7 +32,7 @@ import Testing
     func withoutASocketNothingIsSentAndNothingFails(environment: [String: String]) throws {
         let notification = ServiceNotification(environment: environment)
         #expect(!notification.isWanted)
-        try notification.send(.ready)
+        try notification.send([.ready])
     }
 
     @Test(arguments: [
@@ -40,7 +40,7 @@ import Testing
     ])
     func anAddressThatCannotBeUsedIsAnError(address: String) throws {
         let notification = ServiceNotification(environment: ["NOTIFY_SOCKET": address])
-        #expect(try errorCode { try notification.send(.ready) } == .controlSocketFailed)
+        #expect(try errorCode { try notification.send([.ready]) } == .controlSocketFailed)
     }
 
     @Test func whatIsSentAgainAnywayDoesNotWaitForASystemdThatDoesNotRead() throws {

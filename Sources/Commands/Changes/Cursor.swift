@@ -112,12 +112,7 @@ struct Cursor {
     private static let longBehind = Duration.seconds(StoreReader.keptDays * 86_400 / 2)
 
     private static func names(_ folder: String) -> [String] {
-        var found = glob_t()
-        defer { globfree(&found) }
-        guard glob(folder + "/*", 0, nil, &found) == 0 else { return [] }
-        return (0..<Int(found.gl_pathc)).compactMap { place in
-            found.gl_pathv[place].map { String(String(cString: $0).dropFirst(folder.count + 1)) }
-        }.filter { name in
+        DefaultPaths.files(like: folder + "/*").map { String($0.dropFirst(folder.count + 1)) }.filter { name in
             ListOptions.isPlain(name) && ![".failed", ".new", ".lock"].contains(where: name.hasSuffix)
         }
     }

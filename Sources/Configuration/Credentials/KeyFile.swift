@@ -18,7 +18,10 @@ package enum KeyFile {
             throw unreadable(path, error.reason, errno: error.errno)
         }
         defer { close(descriptor) }
-        try checkMode(descriptor, path, credentialsDirectory)
+        try SecretFile.check(descriptor, "The key file", path, unreadable: { unreadable(path, $0) }) { information in
+            let isCredential = isInside(path, credentialsDirectory) && [0, geteuid()].contains(information.st_uid)
+            return isCredential ? 0o037 : 0o077
+        }
         let bytes: [UInt8]
         do throws(SmallFile.Failure) {
             bytes = try SmallFile.read(descriptor, limit: 64 << 10)
@@ -31,23 +34,6 @@ package enum KeyFile {
         let key = text[...].trimmed
         guard !key.isEmpty else { throw UserFacingError(.keyFileInvalid, "The key file \(path) is empty.") }
         return key
-    }
-
-    private static func checkMode(
-        _ descriptor: Int32, _ path: String, _ credentialsDirectory: String?
-    ) throws(UserFacingError) {
-        do throws(SecretFile.Problem) {
-            try SecretFile.check(descriptor) { information in
-                let isCredential =
-                    isInside(path, credentialsDirectory) && [0, geteuid()].contains(information.st_uid)
-                return isCredential ? 0o037 : 0o077
-            }
-        } catch {
-            switch error {
-            case .unreadable(let reason): throw unreadable(path, reason)
-            case .exposed(let mode): throw SecretFile.exposed("The key file \(path)", path, mode)
-            }
-        }
     }
 
     private static func isInside(_ path: String, _ directory: String?) -> Bool {
@@ -64,28 +50,25 @@ package enum KeyFile {
 
 /// Files that only their owner may read.
 enum SecretFile {
-    enum Problem: Error {
-        case unreadable(String)
-        case exposed(mode: mode_t)
-    }
-
     /// Checks the open file, not the path, so that what is checked is what is read.
     ///
-    /// - Parameter forbidden: mode bits. By default all of group and others.
+    /// - Parameters:
+    ///   - name: "The key file".
+    ///   - unreadable: makes the error of a reason.
+    ///   - forbidden: mode bits. By default all of group and others.
+    /// - Throws: `key_file_exposed`; what `unreadable` makes.
     static func check(
-        _ descriptor: Int32, forbidden: (stat) -> mode_t = { _ in 0o077 }
-    ) throws(Problem) {
+        _ descriptor: Int32, _ name: String, _ path: String, unreadable: (String) -> UserFacingError,
+        forbidden: (stat) -> mode_t = { _ in 0o077 }
+    ) throws(UserFacingError) {
         var information = stat()
-        guard fstat(descriptor, &information) == 0 else { throw .unreadable(String(cString: strerror(errno))) }
-        guard information.st_mode & S_IFMT == S_IFREG else { throw .unreadable("it is not a regular file") }
+        guard fstat(descriptor, &information) == 0 else { throw unreadable(String(cString: strerror(errno))) }
+        guard information.st_mode & S_IFMT == S_IFREG else { throw unreadable("it is not a regular file") }
         let mode = information.st_mode & 0o777
-        guard mode & forbidden(information) == 0 else { throw .exposed(mode: mode) }
-    }
-
-    /// - Parameter name: "The key file /etc/key".
-    static func exposed(_ name: String, _ path: String, _ mode: mode_t) -> UserFacingError {
-        UserFacingError(
-            .keyFileExposed, "\(name) can be read or changed by others (mode 0\(String(mode, radix: 8))).",
+        guard mode & forbidden(information) != 0 else { return }
+        throw UserFacingError(
+            .keyFileExposed,
+            "\(name) \(path) can be read or changed by others (mode 0\(String(mode, radix: 8))).",
             nextCommand: "chmod 600 \(path)")
     }
 }

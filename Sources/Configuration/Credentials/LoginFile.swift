@@ -52,7 +52,7 @@ package struct LoginFile: Sendable {
             throw unreadable("it cannot be opened: \(error.reason)", errno: error.errno)
         }
         defer { close(descriptor) }
-        do throws(SecretFile.Problem) { try SecretFile.check(descriptor) } catch { throw refusal(error) }
+        try SecretFile.check(descriptor, "The login file", path, unreadable: { unreadable($0) })
         let bytes: [UInt8]
         do throws(SmallFile.Failure) {
             bytes = try SmallFile.read(descriptor, limit: Self.maximumSize)
@@ -63,13 +63,6 @@ package struct LoginFile: Sendable {
             throw unreadable("it does not hold a login that this version of prsnld understands")
         }
         return login
-    }
-
-    private func refusal(_ problem: SecretFile.Problem) -> UserFacingError {
-        switch problem {
-        case .unreadable(let reason): unreadable(reason)
-        case .exposed(let mode): SecretFile.exposed("The login file \(path)", path, mode)
-        }
     }
 
     private func unreadable(_ reason: String, errno: Int32 = 0) -> UserFacingError {

@@ -70,14 +70,17 @@ package enum DefaultPaths {
         return isInstance(name) ? name : nil
     }
 
-    /// Those that have a configuration (glob(3)).
+    /// Those that have a configuration.
     package static var instances: [String] {
+        files(like: configurationFile(ofInstance: "*")).compactMap(instance(ofConfigurationFile:))
+    }
+
+    /// What a pattern finds, sorted by name (glob(3)).
+    package static func files(like pattern: String) -> [String] {
         var found = glob_t()
         defer { globfree(&found) }
-        guard glob(configurationFile(ofInstance: "*"), 0, nil, &found) == 0 else { return [] }
-        return (0..<Int(found.gl_pathc)).compactMap { place in
-            found.gl_pathv[place].flatMap { instance(ofConfigurationFile: String(cString: $0)) }
-        }
+        guard glob(pattern, 0, nil, &found) == 0 else { return [] }
+        return (0..<Int(found.gl_pathc)).compactMap { place in found.gl_pathv[place].map { String(cString: $0) } }
     }
 
     /// The unit of the machine's that a configuration file is of: `prsnld`, or `prsnld@NAME`. `nil` for any other file.

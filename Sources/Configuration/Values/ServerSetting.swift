@@ -12,8 +12,8 @@ package enum ServerSetting {
     /// - Parameter path: created, with its folder, where there is none. The file of a unit of the machine is readable by every user, as
     ///   the installed one is, because the daemon's user must read it. A person's own file follows their umask.
     /// - Returns: whether it was made.
-    /// - Throws: `config_unreadable`, `config_invalid` where the file names a server, or something that is no address, by
-    ///   now, `disk_full`, `disk_error`. The file is as it was then.
+    /// - Throws: `config_unreadable`, `config_invalid` where the file names a server by now, `disk_full`, `disk_error`.
+    ///   The file is as it was then.
     @discardableResult
     package static func write(_ server: String, to path: String) throws(UserFacingError) -> Bool {
         try FolderOwner.run(beside: path) { _ throws(UserFacingError) in
@@ -27,9 +27,6 @@ package enum ServerSetting {
         if let entry = file.entries.first(where: { $0.key == "server_url" }) {
             throw UserFacingError(
                 .configInvalid, "\(path):\(entry.line) names a server already.", consequence: "It was left as it is.")
-        }
-        do throws(Rejection) { _ = try ServerURL(server) } catch {
-            throw UserFacingError(.badServerURL, "The address \(error.reason).")
         }
         let isMachines = DefaultPaths.unit(ofConfigurationFile: target) != nil
         try makeFolder(of: target, forEveryone: isMachines)

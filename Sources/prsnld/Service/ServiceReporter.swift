@@ -149,10 +149,6 @@ struct ServiceNotification: Sendable {
     ///
     /// - Parameter waits: Whether to wait where systemd has much unread; what is sent again and again does not.
     /// - Throws: `control_socket_failed` with the reason; the daemon goes on without it.
-    func send(_ messages: Message..., waits: Bool = true) throws(UserFacingError) {
-        try send(messages, waits: waits)
-    }
-
     func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
         guard let address else { return }
         var name = sockaddr_un()

@@ -46,12 +46,9 @@ final class Logger: Sendable {
         case .journal: return "<\(level.rawValue)>\(category.rawValue): \(message)"
         case .plain:
             let time = now().description.prefix(23) + "Z"
-            return "\(time) \(Self.pad(level.name)) \(Self.pad(category.rawValue)) \(message)"
+            let columns = [level.name, category.rawValue].map { TextLayout.padRight($0, to: 7) }
+            return "\(time) \(columns[0]) \(columns[1]) \(message)"
         }
-    }
-
-    private static func pad(_ text: String) -> String {
-        text + String(repeating: " ", count: max(0, 7 - text.utf8.count))
     }
 }
 

@@ -9,11 +9,7 @@ enum OncePull {
     /// - Parameter texts: the texts of items too.
     static func run(_ setup: Setup, texts: Bool) async throws(UserFacingError) -> ExitCode {
         let loaded = try setup.load()
-        let logger = Logger(
-            level: loaded.configuration.logLevel, form: Logger.Form(environment: setup.environment.variables),
-            unit: setup.unit)
-        let log = logger.handler
-        for warning in loaded.warnings { log(.warning, .config, "\(warning)") }
+        let log = setup.logger(loaded).handler
         let parts = try await RunningParts.start(loaded, setup, log: log)
         let engine = parts.engine
         let pull = Task(executorPreference: TaskLoop.current) { await engine.runOnce(texts: texts) }

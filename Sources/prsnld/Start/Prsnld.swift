@@ -56,7 +56,7 @@ enum Prsnld {
     ) -> ExitCode {
         do throws(UserFacingError) {
             // systemd keeps it for `systemctl status` and `prsnlctl status` after the end.
-            try ServiceNotification(environment: environment.variables).send(.status(error.message))
+            try ServiceNotification(environment: environment.variables).send([.status(error.message)])
         } catch {
             // The reason below is what counts, and goes to the log.
         }
@@ -107,15 +107,21 @@ struct Setup {
         return ServiceUnit(kind, options: isService ? [] : ["--config", path])
     }
 
-    /// The configuration, with the files that the daemon could do nothing without.
     func load() throws(UserFacingError) -> LoadedConfiguration {
-        var (loaded, problems) = LoadedConfiguration.examine(file: configurationFile, environment: environment)
-        if let problem = loaded.caFileProblem { problems.append(problem) }
+        let (loaded, problems) = LoadedConfiguration.examine(file: configurationFile, environment: environment)
         if let missing = ConfigurationFailure.missingInstance(configurationFile.map(environment.absolute)) {
             throw missing
         }
         guard problems.isEmpty else { throw ConfigurationFailure(problems: problems).userFacing }
         return loaded
+    }
+
+    /// The log, which begins with the warnings of the configuration.
+    func logger(_ loaded: LoadedConfiguration) -> Logger {
+        let form = Logger.Form(environment: environment.variables)
+        let logger = Logger(level: loaded.configuration.logLevel, form: form, unit: unit)
+        for warning in loaded.warnings { logger.log(.warning, .config, "\(warning)") }
+        return logger
     }
 
     func server(_ configuration: DaemonConfiguration) throws(UserFacingError) -> ServerURL {
