@@ -174,8 +174,7 @@ import Testing
         (["server": "s", "access_token": "a"], "refresh_token is missing"),
         (["server": "s", "access_token": "a b", "refresh_token": "r"], "is not a token"),
         (["server": "s", "access_token": "a", "refresh_token": "r\n"], "is not a token"),
-        (["server": "s", "access_token": String(repeating: "a", count: 9_000), "refresh_token": "r"], "longer than"),
-        (["server": String(repeating: "s", count: 9_000), "access_token": "a", "refresh_token": "r"], "longer than"),
+        (["server": "s", "access_token": String(repeating: "a", count: 9_000), "refresh_token": "r"], "not a token"),
     ])
     func aLoginThatIsNoneIsRefusedWithoutAWordOfIt(members: [String: String], reason: String) {
         do throws(RequestRefusal) {

@@ -1,5 +1,4 @@
 import Console
-import Control
 import DevServer
 import Glibc
 import PRSNLCore
@@ -14,8 +13,6 @@ import Testing
 @Suite struct LoginFateTests {
     private static let ending = RequestMatcher.path("/api/auth/logout")
 
-    // MARK: Stored, or taken back
-
     @Test(arguments: [false, true])
     func aLoginThatIsStoredStaysGoodThoughTheCopyCannotBeRead(isRunning: Bool) async throws {
         let scene = try LoginScene()
@@ -28,51 +25,7 @@ import Testing
         let report = try scene.fixture.decode(LoginReport.self, ended)
         #expect(report.source == (isRunning ? .daemon : .file) && report.copyAccount == nil)
         #expect(TestFile.exists(scene.loginFile))
-        #expect(scene.server.requests(Self.ending).isEmpty)
         _ = try await daemon?.terminate()
-    }
-
-    /// A daemon that gets the pair, and then?
-    private func withDaemon(
-        _ scene: LoginScene, answer: @escaping @Sendable (ControlConversation) -> Void
-    ) async throws -> DaemonFixture.Ended {
-        let server = scene.server.url
-        let (asked, continuation) = AsyncStream<Void>.makeStream()
-        var requests = RequestTable()
-        requests.on(LoginCheckRequest.self) { _, conversation in
-            conversation.send(LoginReadiness(server: server))
-        }
-        requests.on(LoginRequest.self) { _, conversation in
-            answer(conversation)
-            continuation.yield()
-            // Cancelled when the socket is closed.
-            do { try await Task.sleep(for: .seconds(600)) } catch { return }
-        }
-        let daemon = try ControlServer(path: scene.fixture.socket, requests: requests)
-        let child = try scene.fixture.startControl(
-            ["login", "--email", DevAccount.owner.email, "--password-stdin"],
-            input: DevAccount.owner.password + "\n")
-        for await _ in asked { break }
-        daemon.stop()
-        return (try await child.waitForExit(), child.stdout, child.stderr)
-    }
-
-    @Test func aLoginThatADaemonMayHaveStoredIsNotTakenBack() async throws {
-        let scene = try LoginScene()
-        let ended = try await withDaemon(scene) { _ in }
-        #expect(ended.exit == .status(1), "\(ended)")
-        #expect(ended.stderr.contains("ended before it answered"), "\(ended)")
-        #expect(scene.server.requests(.login).count == 1)
-        #expect(scene.server.requests(Self.ending).isEmpty)
-    }
-
-    @Test func aLoginThatTheDaemonRefusesIsTakenBack() async throws {
-        let scene = try LoginScene()
-        let ended = try await withDaemon(scene) {
-            $0.send(UserFacingError(.diskFull, "There is no space for it."))
-        }
-        #expect(ended.exit == .status(1), "\(ended)")
-        #expect(scene.server.requests(Self.ending).count == 1)
     }
 
     // MARK: A daemon that starts meanwhile

@@ -22,7 +22,7 @@ enum LoginCommand {
         Secrecy.begin()
         let plan = try LoginPlan(context, given: arguments.value("--server"))
         // Everything that could refuse the login is asked before the password is typed.
-        try LoginPlace.check(context, plan)
+        try checkDaemon(context, plan)
         let client = try plan.client()
         defer { client.shutdown() }
         let (email, password) = try credentials(arguments) { () throws(UserFacingError) in
@@ -30,14 +30,9 @@ enum LoginCommand {
         }
         let made = try request(client, plan, email: email, password: password)
         password.wipe()
-        var report: LoginReport
-        do throws(LoginPlace.Failure) {
-            report = try LoginPlace.store(made, context, plan)
-        } catch {
-            // One that may be stored must stay good: it would be used.
-            if error.isCertain { takeBack(made, plan, context) }
-            throw error.error
-        }
+        // The daemon is asked also where there was none a minute ago: one that has started since would not read the file again.
+        var report = try context.answer(
+            LoginRequest(server: plan.server.text, pair: made.pair, account: made.account))
         if let path = plan.writesServerTo {
             if try ServerSetting.write(plan.server.text, to: path) {
                 let isMachines = DefaultPaths.unit(ofConfigurationFile: path) != nil
@@ -55,6 +50,17 @@ enum LoginCommand {
 
     /// A pair of tokens, and whose.
     typealias Made = (pair: TokenPair, account: AccountName)
+
+    /// - Throws: `control_refused`, `not_owner` with the command that would do it; `credentials_conflict`,
+    ///   `login_not_possible` where the daemon would not use it; `database_locked`.
+    private static func checkDaemon(_ context: CommandContext, _ plan: LoginPlan) throws(UserFacingError) {
+        guard let server = try context.answer(LoginCheckRequest()).server, server != plan.server.text else { return }
+        throw UserFacingError(
+            .loginNotPossible,
+            "The daemon works with \(server), and the configuration names \(plan.server.text).",
+            consequence: LoginRequest.refused, recoverySuggestion: "Restart the daemon first.",
+            nextCommand: "systemctl restart prsnld")
+    }
 
     // MARK: Asking
 
@@ -151,78 +157,6 @@ enum LoginCommand {
             recoverySuggestion:
                 "Servers of this kind take an API key: put it into a file of mode 0600, and name that with api_key_file in the "
                 + "configuration.")
-    }
-
-    /// A login that could not be stored is of no use here, and is taken back.
-    private static func takeBack(_ made: Made, _ plan: LoginPlan, _ context: CommandContext) {
-        do throws(UserFacingError) {
-            let client = try plan.client(.login(made.pair))
-            try blocking { () async throws(UserFacingError) in
-                defer { client.shutdown() }
-                do throws(APIError) { try await client.logout() } catch { throw error.userFacing }
-            }
-        } catch {
-            context.say("the login was not stored, and the server could not be told: \(error.message)")
-        }
-    }
-}
-
-/// Where a login goes: to the daemon that runs, or into its file while none does.
-enum LoginPlace {
-    /// - Throws: `control_refused`, `not_owner` with the command that would do it; `credentials_conflict`,
-    ///   `login_not_possible` where the daemon would not use it; `database_locked`.
-    static func check(_ context: CommandContext, _ plan: LoginPlan) throws(UserFacingError) {
-        var client = RequestClient(context)
-        guard let server = try client.changeLogin(LoginCheckRequest()).server, server != plan.server.text else {
-            return
-        }
-        throw UserFacingError(
-            .loginNotPossible,
-            "The daemon works with \(server), and the configuration names \(plan.server.text).",
-            consequence: LoginRequest.refused, recoverySuggestion: "Restart the daemon first.",
-            nextCommand: "systemctl restart prsnld")
-    }
-
-    /// Why a login was not stored.
-    struct Failure: Error {
-        let error: UserFacingError
-        /// Whether that is certain: a daemon that was asked and gave no answer may have stored it.
-        let isCertain: Bool
-    }
-
-    /// The daemon is asked also where there was none a minute ago: one that has started since would not read the file again.
-    static func store(
-        _ made: LoginCommand.Made, _ context: CommandContext, _ plan: LoginPlan
-    ) throws(Failure) -> LoginReport {
-        var client = RequestClient(context)
-        do throws(UserFacingError) {
-            return try client.changeLogin(
-                LoginRequest(server: plan.server.text, pair: made.pair, account: made.account))
-        } catch {
-            let wasBeingWritten = error.code == .loginNotStored || error.code == .diskFull
-            let login = StoredLogin(server: plan.server.text, pair: made.pair)
-            let isInFile = wasBeingWritten && holds(login, context.paths.database)
-            throw Failure(error: error, isCertain: !client.isUnanswered && !isInFile)
-        }
-    }
-
-    /// It may be in its place though the disk did not confirm it.
-    private static func holds(_ login: StoredLogin, _ database: String) -> Bool {
-        do throws(UserFacingError) { return try LoginFile(database: database).read() == login } catch { return true }
-    }
-}
-
-extension RequestClient {
-    /// - Throws: what `ask` throws; `daemon_busy` where the daemon ended before it answered.
-    mutating func changeLogin<Asked: Request>(_ request: Asked) throws(UserFacingError) -> Asked.Answer {
-        do throws(UserFacingError) {
-            return try ask(request)
-        } catch {
-            guard isUnanswered, error.code == .daemonNotRunning else { throw error }
-            throw UserFacingError(
-                .daemonBusy, "The daemon ended before it answered.",
-                recoverySuggestion: "Look what it has done: `prsnlctl account`.", nextCommand: "prsnlctl account")
-        }
     }
 }
 

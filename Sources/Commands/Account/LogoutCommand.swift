@@ -12,8 +12,7 @@ enum LogoutCommand {
         examples: [("", "Forget the login.")]
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
-        var client = RequestClient(context)
-        try context.write(try client.changeLogin(LogoutRequest()))
+        try context.write(try context.answer(LogoutRequest()))
         return .fine
     }
 }
@@ -24,31 +23,17 @@ extension CommandContext {
         var report = LogoutReport(source: .file, wasLoggedIn: false)
         // Nothing is made where nothing is.
         if access(Descriptors.folder(of: database), F_OK) != 0, errno == ENOENT { return report }
-        let login = try withLock(refused: LogoutRequest.refused) { () throws(UserFacingError) in
-            try Self.remove(LoginFile(database: database), &report)
+        let end = try withLock(refused: LogoutRequest.refused) { () throws(UserFacingError) in
+            try LoginStorage(LoginFile(database: database)).end {}
         }
-        if let login { await tell(login, &report) }
+        report.wasLoggedIn = end.wasThere
+        if let login = end.login {
+            report.server = login.server
+            await tell(login, &report)
+        } else if let failure = end.failure {
+            (report.serverTold, report.error) = (false, failure)
+        }
         return report
-    }
-
-    /// - Returns: the login that is no longer stored, where it could be read.
-    private static func remove(_ file: LoginFile, _ report: inout LogoutReport) throws(UserFacingError) -> StoredLogin?
-    {
-        do throws(UserFacingError) {
-            let login = try file.read()
-            report.wasLoggedIn = login != nil
-            report.server = login?.server
-            try file.remove()
-            return login
-        } catch {
-            // One that cannot be read is removed too: that is what was asked for.
-            guard error.code != .loginNotStored else { throw error }
-            try file.remove()
-            report.wasLoggedIn = true
-            report.serverTold = false
-            report.error = error
-            return nil
-        }
     }
 
     /// Best effort: without the server, the login ends there by itself.

@@ -125,9 +125,9 @@ package final class LoginStorage: Sendable {
     let file: LoginFile
     private let state: Mutex<State>
 
-    package init(_ file: LoginFile, of found: FoundCredentials) {
+    package init(_ file: LoginFile, of found: FoundCredentials? = nil) {
         self.file = file
-        state = Mutex(State(live: found.login, stored: found.login))
+        state = Mutex(State(live: found?.login, stored: found?.login))
     }
 
     /// Stores a renewed pair, unless the pair that it replaces is no longer the one in use.
@@ -167,19 +167,19 @@ package final class LoginStorage: Sendable {
     }
 
     /// What was removed.
-    struct End: Sendable {
+    package struct End: Sendable {
         /// The one in use, else the one that the file held.
-        var login: StoredLogin?
+        package var login: StoredLogin?
         var wasInUse: Bool
         /// Why the file's could not be read.
-        var failure: UserFacingError?
-        var wasThere: Bool { login != nil || failure != nil }
+        package var failure: UserFacingError?
+        package var wasThere: Bool { login != nil || failure != nil }
     }
 
     /// Removes the login, and then lets `use` make none the one in use, where one was.
     ///
     /// - Throws: `login_not_stored`; nothing has changed then.
-    func end(use: () -> Void) throws(UserFacingError) -> End {
+    package func end(use: () -> Void) throws(UserFacingError) -> End {
         try state.withLock { state throws(UserFacingError) in
             var end = End(login: state.live, wasInUse: state.live != nil)
             if !end.wasInUse {

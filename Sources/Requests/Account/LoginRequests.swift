@@ -17,9 +17,6 @@ package struct LoginRequest: Request {
     package let account: AccountName
     package var isChange: Bool { true }
 
-    /// Bytes of one member. A token is a header line to the server, which allows no more.
-    package static let longestMember = 8_192
-
     package init(server: String, pair: TokenPair, account: AccountName) {
         (self.server, self.pair, self.account) = (server, pair, account)
     }
@@ -29,9 +26,6 @@ package struct LoginRequest: Request {
         func member(_ name: String, isOptional: Bool = false) throws(RequestRefusal) -> String {
             let text = try members.text(name) ?? ""
             guard isOptional || !text.isEmpty else { throw RequestRefusal(reason: "\(name) is missing") }
-            guard text.utf8.count <= Self.longestMember else {
-                throw RequestRefusal(reason: "\(name) is longer than \(Self.longestMember) bytes")
-            }
             return text
         }
         server = try member("server")
