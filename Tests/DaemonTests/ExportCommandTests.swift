@@ -289,7 +289,7 @@ import Testing
         try TestFile.remove(scene.file(".prsnld-export/manifest"))
         #expect(try await scene.report().unchanged == 6)
         #expect(try scene.tree() == before)
-        try TestFile.write("prsnld-export\t1\nrubbish", to: scene.file(".prsnld-export/manifest"))
+        try TestFile.write("prsnld-export\t2\nrubbish", to: scene.file(".prsnld-export/manifest"))
         #expect(try await scene.report().unchanged == 6)
         #expect(try scene.tree() == before)
         let last = try scene.marks()
@@ -366,48 +366,6 @@ import Testing
         #expect(ended.exit == .status(1) && ended.stderr.contains("Item 1.md"), "\(ended)")
         #expect(try scene.text("2026-11-02 Item 6.md").contains("title: \"Item 6!\""))
         #expect(try scene.marks()["./\(name)"]?.last == 100 << 20)
-    }
-
-    /// Its files have no line `prsnld`, and its manifest names them all.
-    @Test func aFolderOfTheVersionBeforeIsTakenOver() async throws {
-        let scene = try await ExportScene()
-        _ = try await scene.export()
-        func name(_ number: Int) -> String { "2026-11-02 Item \(number).md" }
-        for number in 1...6 {
-            let text = try scene.text(name(number)).replacing(/prsnld: ".*\n/, with: "")
-            try TestFile.write(text, to: scene.file(name(number)))
-        }
-        let manifest = try scene.text(".prsnld-export/manifest")
-        let old =
-            manifest.replacing("prsnld-export\t2", with: "prsnld-export\t1")
-            + "+\tid\t../victim.md\t-\t\t1\t1\nend\t1\n"
-        try TestFile.write(
-            old.replacing("origin\t", with: "origin\thttps://other"), to: scene.file(".prsnld-export/manifest"))
-        #expect(try await scene.export("--json").stdout.contains("export_mismatch"))
-        try TestFile.write(old, to: scene.file(".prsnld-export/manifest"))
-        try TestFile.write("prsnld-export\t1\n", to: scene.file(".prsnld-export/journal"))
-        try scene.append("mine\n", to: name(2))
-        let edited = try scene.text(name(3)).replacing("Text 3", with: "Mine 3")
-        try TestFile.write(edited, to: scene.file(name(3)))
-        #expect(rename(scene.file(name(6)), scene.file("Renamed.md")) == 0)
-        let (changed, deleted) = (try scene.tree()[name(4)], try scene.tree()[name(5)])
-        try await scene.change(
-            """
-            UPDATE item SET title = 'Since' WHERE rowid = 4;
-            UPDATE item SET deleted_at = '2026-11-05T00:00:00.000000Z' WHERE rowid = 5;
-            """)
-        let report = try await scene.report()
-        #expect(report.written == 5 && report.replaced == 2 && report.moved == 1, "\(report)")
-        #expect(try scene.names() == (1...4).map(name) + ["Renamed.md"])
-        #expect(try scene.text(name(2)).hasSuffix(Self.marker + "mine\n"))
-        let tree = try scene.tree()
-        #expect(tree[".replaced/\(name(3))"] == Array(edited.utf8))
-        #expect(tree[".replaced/\(name(4))"] == changed && tree[".deleted/\(name(5))"] == deleted)
-        #expect(try scene.text(".prsnld-export/manifest") == manifest)
-        #expect(!TestFile.exists(scene.file(".prsnld-export/journal")))
-        let marks = try scene.marks()
-        #expect(try await scene.report().unchanged == 5)
-        #expect(try scene.marks() == marks)
     }
 
     @Test func aRemovedFileIsWrittenAgain() async throws {

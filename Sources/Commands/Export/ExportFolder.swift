@@ -13,10 +13,7 @@ final class ExportFolder {
     static let privateName = ".prsnld-export"
     private static let manifestName = "manifest"
     private static let temporaryPrefix = "writing"
-    /// The manifest of the first version named each file too, and had a journal.
     private static let version = "prsnld-export\t2"
-    private static let olderVersion = "prsnld-export\t1"
-    private static let olderNames: Set<String> = ["journal", "manifest.new"]
 
     /// DIR itself.
     let files: OpenFolder
@@ -48,8 +45,7 @@ final class ExportFolder {
         self.copy = copy
         inner = try files.folder(Self.privateName)
         lock = try Self.lock(inner)
-        for name in try inner.entries().map(\.name)
-        where name.hasPrefix(Self.temporaryPrefix) || Self.olderNames.contains(name) {
+        for name in try inner.entries().map(\.name) where name.hasPrefix(Self.temporaryPrefix) {
             try inner.remove(name)
         }
     }
@@ -80,9 +76,9 @@ final class ExportFolder {
     private func checkOrigin() throws(UserFacingError) {
         let lines = String(decoding: try readManifest() ?? [], as: UTF8.self).split(separator: "\n", maxSplits: 2)
         guard lines.count > 1, lines[0].hasPrefix("prsnld-export\t") else { return }
-        guard lines[0] == Self.version || lines[0] == Self.olderVersion else {
+        guard lines[0] == Self.version else {
             throw UserFacingError(
-                .exportFolder, "\(inner.place(Self.manifestName)) was written by a newer prsnlctl.",
+                .exportFolder, "\(inner.place(Self.manifestName)) was written by another version of prsnlctl.",
                 consequence: "Nothing was exported.", recoverySuggestion: "Use that one, or name another folder.")
         }
         let former = lines[1].split(separator: "\t", omittingEmptySubsequences: false)

@@ -82,8 +82,8 @@ extension Provenance {
     /// - Parameter text: the line's value.
     init?(_ text: String) {
         let words = text.split(separator: " ")
-        guard words.count == 3, let row = Fingerprint(hexadecimal: words[1].utf8),
-            let hash = Fingerprint(hexadecimal: words[2].utf8)
+        guard words.count == 3, let row = Fingerprint(hexadecimal: words[1]),
+            let hash = Fingerprint(hexadecimal: words[2])
         else { return nil }
         self.init(copy: String(words[0]), row: row, hash: hash)
     }
@@ -192,9 +192,7 @@ struct ItemFile {
         if let line = head.line, head.provenance?.hash == document.hash {
             return (bytes[..<line.lowerBound] + provenance.line + bytes[line.upperBound...], false)
         }
-        // The exports before this one wrote no line.
-        let isKnown = isAsWritten || head.line == nil && bytes.starts(with: document.bytes)
-        return (document.file(provenance, below: below), !isKnown)
+        return (document.file(provenance, below: below), !isAsWritten)
     }
 }
 

@@ -85,21 +85,12 @@ package struct Fingerprint: Hashable, Sendable {
         return String(repeating: "0", count: Self.textLength - digits.count) + digits
     }
 
-    package init?(hexadecimal digits: some Collection<UInt8>) {
-        guard digits.count == Self.textLength else { return nil }
-        var high: UInt64 = 0
-        var low: UInt64 = 0
-        for digit in digits {
-            let nibble: UInt8
-            switch digit {
-            case 0x30...0x39: nibble = digit - 0x30
-            case 0x61...0x66: nibble = digit - 0x61 + 10
-            default: return nil
-            }
-            high = high << 4 | low >> 60
-            low = low << 4 | UInt64(nibble)
-        }
-        value = UInt128(high) << 64 | UInt128(low)
+    package init?(hexadecimal digits: some StringProtocol) {
+        // A sign would count as a digit.
+        guard digits.utf8.count == Self.textLength, digits.utf8.allSatisfy({ (0x30...0x66).contains($0) }),
+            let value = UInt128(digits, radix: 16)
+        else { return nil }
+        self.value = value
     }
 }
 
