@@ -144,11 +144,7 @@ final class NetlinkSocket {
             let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_TRUNC))
             if count < 0, errno == EINTR { continue }
             guard count > 0, count <= buffer.count else { throw .lost }
-            do throws(NetlinkMessage.Malformed) {
-                return try NetlinkMessage.parse(buffer[..<count])
-            } catch {
-                throw .lost
-            }
+            return try NetlinkMessage.parse(buffer[..<count])
         }
     }
 }
@@ -156,13 +152,6 @@ final class NetlinkSocket {
 /// One message of a netlink datagram (netlink(7)), read with every bound checked: what the kernel sends is trusted no
 /// more than a stranger's bytes, because a bug here would be read from a socket all day.
 struct NetlinkMessage: Equatable, Sendable {
-    /// Why a datagram is none.
-    struct Malformed: Error, Equatable, CustomStringConvertible {
-        let offset: Int
-        let reason: String
-        var description: String { "\(reason) at byte \(offset)" }
-    }
-
     var type: UInt16
     var flags: UInt16
     var sequence: UInt32
@@ -180,16 +169,13 @@ struct NetlinkMessage: Equatable, Sendable {
     static let interruptedFlag = UInt16(NLM_F_DUMP_INTR)
 
     /// The messages of one datagram. What stands before a broken one is lost with it: the state is dumped again anyway.
-    static func parse(_ bytes: ArraySlice<UInt8>) throws(Malformed) -> [NetlinkMessage] {
+    static func parse(_ bytes: ArraySlice<UInt8>) throws(NetlinkSocket.Failure) -> [NetlinkMessage] {
         var messages: [NetlinkMessage] = []
         var offset = bytes.startIndex
         while offset < bytes.endIndex {
-            guard let length = bytes.uint32(at: offset), bytes.endIndex - offset >= headerSize else {
-                throw Malformed(offset: offset - bytes.startIndex, reason: "half of a header")
-            }
-            guard length >= headerSize, Int(length) <= bytes.endIndex - offset else {
-                throw Malformed(offset: offset - bytes.startIndex, reason: "a length of \(length)")
-            }
+            guard bytes.endIndex - offset >= headerSize, let length = bytes.uint32(at: offset), length >= headerSize,
+                Int(length) <= bytes.endIndex - offset
+            else { throw .lost }
             messages.append(
                 NetlinkMessage(
                     type: bytes.uint16(at: offset + 4) ?? 0, flags: bytes.uint16(at: offset + 6) ?? 0,

@@ -198,13 +198,8 @@ extension NetworkSnapshot {
     }
 
     fileprivate static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {
-        guard bytes.count == (family == UInt8(AF_INET6) ? 16 : 4) else { return nil }
-        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        let isWritten = bytes.withUnsafeBytes { bytes in
-            inet_ntop(Int32(family), bytes.baseAddress, &text, socklen_t(text.count)) != nil
-        }
-        guard isWritten else { return nil }
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let size = [UInt8(AF_INET): 4, UInt8(AF_INET6): 16][family]
+        return bytes.count == size ? IPAddress(bytes: Array(bytes)).text : nil
     }
 }
 

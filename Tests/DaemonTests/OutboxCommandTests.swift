@@ -488,7 +488,7 @@ import Testing
         for line in [4, 5, 8] { #expect(reasons[line]?.contains("surrogate") ?? false, "\(reasons)") }
         #expect(reasons[7]?.contains("NUL") ?? false)
         #expect(reasons[9]?.contains("titel") ?? false)
-        #expect(reasons[10]?.contains("auto") ?? false)
+        #expect(reasons[10]?.contains("not one that the server knows") ?? false)
         for line in [2, 4, 5, 7, 8, 9, 10, 11] { #expect(ended.stderr.contains("line \(line): "), "\(ended.stderr)") }
         let accepted = try entries(fixture).sorted { $0.id < $1.id }.map(\.payload)
         #expect(
@@ -508,7 +508,7 @@ import Testing
             (["note", "x", "--title", ""], "The title is empty."),
             (["note", "x", "--title", "   "], "title: it is nothing but white space"),
             (["capture", "ftp://example.com/"], "url: "),
-            (["capture", "https://example.com/", "--type", "auto"], "type: auto is not sent"),
+            (["capture", "https://example.com/", "--type", "auto"], "type: not one that the server knows"),
             (["edit", "0", "--summary", String(repeating: "s", count: 5_001)], "summary: 5,001 characters"),
         ]
         for (arguments, words) in cases {

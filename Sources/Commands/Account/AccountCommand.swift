@@ -114,15 +114,10 @@ extension AccountReport {
 
     /// What the copy is called when it is set aside, by number.
     var setAsideName: @Sendable (Int) -> String {
-        let owner = account?.name ?? account?.id ?? server.map(Self.host) ?? ""
+        let owner = account?.name ?? account?.id ?? server.flatMap(URLCheck.host) ?? ""
         return { [file, generatedAt] in
             SetAsideName.path(beside: file, owner: owner, at: generatedAt, number: $0)
         }
-    }
-
-    private static func host(_ server: String) -> String {
-        let rest = server.firstRange(of: "://").map { server[$0.upperBound...] } ?? server[...]
-        return String(rest.prefix { $0 != "/" && $0 != ":" })
     }
 }
 

@@ -104,13 +104,10 @@ private struct NotedSignals {
             write(notes, &byte, 1)
             errno = saved
         }
-        for number in Self.all {
+        for number in Self.all where !Interruption.isIgnored(number) {
             var before = sigaction()
-            sigaction(number, nil, &before)
-            // What a shell or nohup(1) ignores stays ignored. SIG_IGN is the number 1 in the place of a function.
-            guard unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != 1 else { continue }
+            sigaction(number, &action, &before)
             handlers.append((number, before))
-            sigaction(number, &action, nil)
         }
     }
 

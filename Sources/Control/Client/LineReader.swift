@@ -152,7 +152,7 @@ package struct Interruption: Sendable {
     }
 
     /// A shell starts what runs in its background so, as nohup(1) does: then signals are not meant for this process.
-    private static func isIgnored(_ number: Int32) -> Bool {
+    package static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         sigaction(number, nil, &action)
         // SIG_IGN is the number 1 in the place of a function.

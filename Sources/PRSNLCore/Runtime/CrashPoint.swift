@@ -43,28 +43,16 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     package static let variable = "PRSNL_CRASH_AT"
 
     #if DEBUG
-        private static let armed: (point: CrashPoint, time: Int)? = {
-            guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
-            let parts = text.split(separator: ":")
-            guard let point = parts.first.flatMap({ CrashPoint(rawValue: String($0)) }) else { return nil }
-            return (point, parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
-        }()
-        private static let reached = Atomic(0)
+        private static let armed = ArmedPoint(variable)
 
         package func reach() {
-            guard let armed = Self.armed, armed.point == self else { return }
-            if Self.reached.wrappingAdd(1, ordering: .relaxed).newValue == armed.time { kill(getpid(), SIGKILL) }
+            if Self.armed?.isDue(rawValue) == true { kill(getpid(), SIGKILL) }
         }
     #else
         @inlinable
         package func reach() {}
     #endif
 }
-
-#if DEBUG
-    import Glibc
-    import Synchronization
-#endif
 
 /// Places at which a test lets a loop hang, to see how the watchdog reacts. In release builds they are
 /// nothing.
@@ -90,18 +78,9 @@ package enum HangPoint: String, CaseIterable, Sendable {
     package static let variable = "PRSNL_HANG_AT"
 
     #if DEBUG
-        private static let armed: (point: HangPoint, time: Int)? = {
-            guard let text = getenv(variable).map({ String(cString: $0) }) else { return nil }
-            let parts = text.split(separator: ":")
-            guard let point = parts.first.flatMap({ HangPoint(rawValue: String($0)) }) else { return nil }
-            return (point, parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
-        }()
-        private static let reached = Atomic(0)
+        private static let armed = ArmedPoint(variable)
 
-        private var isDue: Bool {
-            guard let armed = Self.armed, armed.point == self else { return false }
-            return Self.reached.wrappingAdd(1, ordering: .relaxed).newValue == armed.time
-        }
+        private var isDue: Bool { Self.armed?.isDue(rawValue) ?? false }
 
         package func block() {
             if isDue { while true { pause() } }
@@ -118,3 +97,24 @@ package enum HangPoint: String, CaseIterable, Sendable {
         package func suspend() async {}
     #endif
 }
+
+#if DEBUG
+    /// What a variable names: `point`, or `point:3` for the third time that it is reached.
+    private final class ArmedPoint: Sendable {
+        private let name: String
+        private let time: Int
+        private let reached = Atomic(0)
+
+        /// `nil` where the variable is not set.
+        init?(_ variable: String) {
+            guard let text = getenv(variable) else { return nil }
+            let parts = String(cString: text).split(separator: ":").map(String.init)
+            name = parts.first ?? ""
+            time = parts.count > 1 ? Int(parts[1]) ?? 1 : 1
+        }
+
+        func isDue(_ name: String) -> Bool {
+            name == self.name && reached.wrappingAdd(1, ordering: .relaxed).newValue == time
+        }
+    }
+#endif

@@ -104,11 +104,6 @@ package struct NewItem: Sendable, Equatable {
     private static func check(type: String) throws(UserFacingError) {
         if WriteLimits.contentTypes.contains(type) { return }
         let names = WriteLimits.contentTypes.joined(separator: ", ")
-        if type == "auto" {
-            throw Refusal.of(
-                "type", "auto is not sent, because the server's current release fails with it",
-                suggestion: "Leave the type out (a URL is then a link, a text a note), or name one of \(names).")
-        }
         throw Refusal.of("type", "not one that the server knows", suggestion: "Name one of \(names).")
     }
 

@@ -84,7 +84,7 @@ package enum Tags {
         throw UserFacingError(
             .writeInvalid,
             "The tag \"\(SafeText.harmless(tag))\" was refused: the server keeps only a-z, 0-9, spaces and hyphens.",
-            consequence: "Nothing was queued.", recoverySuggestion: suggestion(tag))
+            consequence: "Nothing was queued.")
     }
 
     private static func isClean(_ bytes: some Sequence<UInt8>) -> Bool {
@@ -92,13 +92,6 @@ package enum Tags {
             (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x20
                 || byte == UInt8(ascii: "-")
         }
-    }
-
-    /// The tag in lower case, where that would do. Only then it is quoted: it holds nothing odd.
-    private static func suggestion(_ tag: String) -> Advice? {
-        let lower = tag.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-        guard isClean(lower), lower.first != 0x20, lower.last != 0x20 else { return nil }
-        return "Write it as \"\(String(decoding: lower, as: UTF8.self))\"."
     }
 }
 

@@ -23,11 +23,6 @@ package enum URLCheck {
         if length == 0 {
             throw Refusal.empty("The URL", WriteLimits.url)
         }
-        if looksLikeFile(url) {
-            throw Refusal.of(
-                "url", "this is a file, and files are not uploaded",
-                suggestion: "Give an http or https address, or send the text as a note.")
-        }
         if length > WriteLimits.url {
             throw Refusal.of(
                 "url", "\(Count.text(length, "character")), at most \(Count.text(WriteLimits.url)) are allowed")
@@ -36,18 +31,6 @@ package enum URLCheck {
             throw Refusal.of("url", "it holds white space or control characters")
         }
         try checkParts(url)
-    }
-
-    /// Paths as people and file managers write them. Whether a file is there is not looked at: the check may run in
-    /// another process than the command, with another working folder.
-    private static func looksLikeFile(_ url: String) -> Bool {
-        let bytes = Array(url.utf8.prefix(5))
-        let isPath = ["/", "./", "../", "~/", ".\\", "..\\"].contains { bytes.starts(with: $0.utf8) }
-        let isDrive =
-            bytes.count > 2 && bytes[1] == UInt8(ascii: ":")
-            && (bytes[2] == UInt8(ascii: "\\") || bytes[2] == UInt8(ascii: "/"))
-        return isPath || isDrive || url == "~" || url == "." || url == ".."
-            || bytes.map({ $0 | 0x20 }).elementsEqual("file:".utf8.map { $0 | 0x20 })
     }
 
     private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
