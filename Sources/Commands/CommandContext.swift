@@ -33,6 +33,17 @@ struct CommandContext: Sendable {
     init(
         _ arguments: ParsedArguments, _ environment: ProcessEnvironment, onlyReads: Bool
     ) throws(UserFacingError) {
+        if let socket = arguments.value("--socket"), let database = arguments.value("--database") {
+            self.init(
+                ClientPaths(
+                    controlSocket: environment.absolute(socket), database: RealPath.of(environment.absolute(database))),
+                isFileGiven: false, file: try Self.configurationFile(arguments), onlyOwn: false,
+                ServiceUnit(
+                    DefaultPaths.kind(ofUnit: "prsnld"), options: Self.options(arguments),
+                    rootAccess: Self.rootAccess(environment)), arguments,
+                environment)
+            return
+        }
         let file = try Self.configurationFile(arguments)
         let (loaded, problems) = try Self.load(
             file, environment, onlyOwn: Self.isForThemselves(arguments),
@@ -53,16 +64,26 @@ struct CommandContext: Sendable {
         if let database { paths.database = database }
         // As the daemon does: it works in the folder of the file itself.
         paths.database = RealPath.of(paths.database)
-        self.paths = paths
-        isFileGiven = database != nil && socket == nil
-        isSocketGiven = socket != nil
-        unit = ServiceUnit(
-            Self.kind(loaded, given: file), options: Self.options(arguments), rootAccess: Self.rootAccess(environment))
-        onlyOwn = Self.isForThemselves(arguments)
+        self.init(
+            paths, isFileGiven: database != nil && socket == nil, file: file, onlyOwn: Self.isForThemselves(arguments),
+            ServiceUnit(
+                Self.kind(loaded, given: file), options: Self.options(arguments),
+                rootAccess: Self.rootAccess(environment)), arguments, environment)
+    }
+
+    private init(
+        _ paths: ClientPaths, isFileGiven: Bool, file: String?, onlyOwn: Bool, _ unit: ServiceUnit,
+        _ arguments: ParsedArguments, _ environment: ProcessEnvironment
+    ) {
+        self.onlyOwn = onlyOwn
         mayWrite = arguments.command.map { $0.options.contains(.wait) || $0.name == "mcp" } ?? false
         mayMakeFile = Self.mayMakeFile(arguments, file)
+        self.unit = unit
         self.environment = environment
         configurationFile = file
+        self.paths = paths
+        self.isFileGiven = isFileGiven
+        isSocketGiven = arguments.value("--socket") != nil
         errorStyle = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
         let style = TextStyle(descriptor: STDOUT_FILENO, environment: environment.variables, unit)
         format = arguments.has("--json") ? .json : .text(style)
@@ -180,6 +201,13 @@ struct CommandContext: Sendable {
     /// The process that holds the copy, most likely its daemon. A command of prsnlctl lets go of it within a second.
     var holder: (process: Int32, socket: String?)? {
         DatabaseLock.holder(database: paths.database).flatMap { ProcessName.of($0.process) == "prsnlctl" ? nil : $0 }
+    }
+
+    /// The program that holds SQLite's write lock of the copy for longer than an instant, and is not the daemon.
+    var otherWriter: String? {
+        func writer() -> Int32? { DatabaseLock.otherWriter(database: paths.database) }
+        guard let process = writer(), usleep(100_000) == 0, writer() == process else { return nil }
+        return ProcessName.text(process)
     }
 
     /// The daemon at the socket that is configured. Where none listens there, as without XDG_RUNTIME_DIR, the one that holds the copy.

@@ -17,7 +17,7 @@ struct RequestClient: ~Copyable {
     private var lastUse = ContinuousClock.now
     private var saidThatItIsStopped = false
     /// Whether the last request reached a daemon that did not answer. It may have been carried out.
-    private var isUnanswered = false
+    private(set) var isUnanswered = false
 
     /// After a longer pause a new connection is made. The daemon closes an idle one after a minute, and a request into a
     /// connection that closes could not be told from one whose answer was lost. People think, and type, for longer.
@@ -218,6 +218,15 @@ extension RequestClient {
         /// Why it is not known whether it was written: the first answer that did not come.
         var lost: UserFacingError?
         var isTold = false
+        func tell(_ writer: String?) {
+            // A program of ours has released it by now.
+            guard !isTold, let writer, !writer.contains("(prsnl") else { return }
+            isTold = true
+            let patience = Formatting.duration(Self.writePatience)
+            context.say("\(writer) holds the write lock of \(context.paths.database); trying for \(patience)")
+        }
+        // Before it is waited for.
+        tell(context.otherWriter)
         while true {
             do throws(UserFacingError) {
                 return try ask(request, within: lost == nil ? nil : .seconds(10))
@@ -236,12 +245,7 @@ extension RequestClient {
                     throw Unwritten(
                         error: isOver ? lost ?? error : error, isUnknown: lost != nil, queued: 0, total: 0)
                 }
-                if lost == nil, !isTold {
-                    isTold = true
-                    let patience = Formatting.duration(Self.writePatience)
-                    context.say(
-                        "another program holds the write lock of \(context.paths.database); trying for \(patience)")
-                }
+                if lost == nil { tell("another program") }
                 usleep(Self.pause)
             }
         }

@@ -46,7 +46,7 @@ import Testing
     @Test func removedFilesLockTheGroupOut() {
         let removed = files { $0.beside["-wal"] = .missing }
         #expect(levels(removed, "readers") == [.warning])
-        #expect(removed.findings.last?.nextCommand == "sudo systemctl start prsnld")
+        #expect(removed.findings.last?.nextCommand == "sudo prsnlctl doctor --repair")
         let underTheDaemon = files {
             $0.beside["-shm"] = .missing
             $0.isDaemonRunning = true
@@ -104,13 +104,15 @@ import Testing
 
     // MARK: The database
 
-    @Test func aLogThatAReaderHoldsBackIsAWarning() {
+    @Test func aLogThatAReaderHoldsBackNamesTheReader() {
         var figures = FileFigures(schemaVersion: 1, size: 0, freeSize: 0, logSize: 0)
         var facts = DatabaseCheck(figures: .success(figures))
         #expect(facts.findings.map(\.level) == [.ok, .ok, .ok])
         figures.logSize = 65 << 20
         facts.figures = .success(figures)
+        facts.readers = ["sqlite3 (4242)"]
         #expect(levels(facts, "log") == [.warning])
+        #expect(facts.findings.last?.found.contains("sqlite3 (4242)") ?? false)
     }
 
     @Test func errorsOfTheFileAreToldOnce() {

@@ -82,6 +82,47 @@ import Testing
         #expect(fixture.server.requestCount == 0)
     }
 
+    @Test(arguments: [
+        ("missing", nil, "cannot be read: FILE: No such file or directory"),
+        (".", nil, "cannot be read: FILE: Is a directory"),
+        ("ca.pem", "some text\n", "cannot be used: FILE holds no certificate in PEM (-----BEGIN CERTIFICATE-----)"),
+    ])
+    func aCAFileThatCannotBeUsedStopsEverything(name: String, content: String?, reason: String) async throws {
+        let fixture = try DaemonFixture()
+        let path = name == "." ? fixture.folder.path : fixture.folder.file(name)
+        if let content { try TestFile.write(content, to: path) }
+        try fixture.configure("ca_file = \(path)")
+        for arguments in [["--check-config"], ["--once"], []] {
+            let ended = try await fixture.run(arguments)
+            #expect(ended.exit == .status(78))
+            let expected = "\(fixture.configuration):5: ca_file \(reason.replacing("FILE", with: path))"
+            // Lines are wrapped.
+            let text = ended.stderr.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(text.contains(expected), "\(ended.stderr)")
+        }
+        let doctor = try await fixture.control("doctor", "--json")
+        let findings = try fixture.decode(DoctorReport.self, doctor).findings
+        #expect(findings.contains { $0.level == .failed && $0.found.contains("ca_file cannot be") }, "\(doctor)")
+        #expect(!TestFile.exists(fixture.database))
+    }
+
+    @Test(.enabled(if: TestFile.exists("/usr/bin/openssl"), "needs openssl(1)"))
+    func aCAFileWithCertificatesIsInOrder() async throws {
+        let fixture = try DaemonFixture()
+        let path = fixture.folder.file("ca.pem")
+        let made = try await ChildProcess.run(
+            "/usr/bin/openssl",
+            ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=a", "-keyout", "/dev/null", "-out", path])
+        try #require(made.exit == .status(0), "\(made.stderr)")
+        // As bundles are: with a comment, and with more than one.
+        let one = try TestFile.text(path)
+        try TestFile.write("# An authority\n\(one)\r\n\(one)", to: path)
+        try fixture.configure("ca_file = \(path)")
+        let ended = try await fixture.run(["--check-config"])
+        #expect(ended.exit == .status(0), "\(ended)")
+        #expect(ended.stdout.contains("ca_file                    \(path)  [\(fixture.configuration):5]\n"), "\(ended)")
+    }
+
     @Test func withoutAServerThereIsNothingToDo() async throws {
         let fixture = try DaemonFixture()
         try TestFile.write("database = \(fixture.database)\n", to: fixture.configuration)

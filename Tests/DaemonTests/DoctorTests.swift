@@ -48,7 +48,7 @@ import Testing
         let fixture = try DaemonFixture()
         let daemon = try await ready(fixture)
         let token = try TestFile.text(fixture.folder.file("key")).filter { !$0.isNewline }
-        for arguments in [["doctor"], ["doctor", "--json"]] {
+        for arguments in [["doctor"], ["doctor", "--json"], ["doctor", "--repair"]] {
             let child = try fixture.startControl(arguments)
             _ = try await child.waitForExit()
             #expect(!child.stdout.contains(token) && !child.stderr.contains(token))
@@ -196,8 +196,8 @@ import Testing
         _ = try await ChildProcess.run("/bin/mkdir", [Descriptors.folder(of: fixture.database)])
         _ = try await ChildProcess.run("/usr/bin/sqlite3", [fixture.database, "CREATE TABLE theirs (x)"])
         let before = try TestFile.read(fixture.database)
-        let report = try await fixture.doctor()
-        #expect(report.levels("schema") == [.failed])
+        let report = try await fixture.doctor("--repair")
+        #expect(report.levels("schema") == [.failed] && report.levels("repair") == [.failed])
         #expect(try TestFile.read(fixture.database) == before)
     }
 

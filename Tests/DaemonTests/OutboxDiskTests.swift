@@ -197,7 +197,7 @@ import Testing
 
     // MARK: Another user's file
 
-    /// It is said, and the write is tried until the lock is free.
+    /// Who holds the lock is said at once, and the write is tried until the lock is free.
     @Test(arguments: [false, true])
     func aFileThatAnotherProgramWritesIsWaitedFor(hasDaemon: Bool) async throws {
         let fixture = try await fixture()
@@ -205,7 +205,10 @@ import Testing
         let daemon = hasDaemon ? try await fixture.startReady() : nil
         let writer = try await ForeignWriter(fixture.database, fixture.folder)
         let note = try fixture.startControl(["note", "a text"])
-        _ = try await note.waitForErrorLine(containing: "holds the write lock of \(fixture.database)")
+        let line = try await note.waitForErrorLine(containing: "holds the write lock of \(fixture.database)")
+        let status = try await fixture.control("status")
+        #expect(status.stderr.contains("holds the write lock of \(fixture.database)"), "\(status)")
+        #expect(line.contains("process \(writer.processID) (sqlite3)"), "\(line)")
         #expect(note.pollExit() == nil)
         // A daemon that has waited for five seconds refuses once: the command goes on.
         try await writer.end()
@@ -386,6 +389,7 @@ extension OutboxEntry.Payload {
 private final class ForeignWriter: Sendable {
     private let shell: ChildProcess
     private let gate: String
+    var processID: Int32 { shell.processID }
 
     init(_ database: String, _ folder: TemporaryDirectory) async throws {
         gate = folder.file("gate-\(UInt32.random(in: 0...UInt32.max))")

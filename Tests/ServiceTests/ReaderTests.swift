@@ -171,8 +171,8 @@ import Testing
     }
 
     /// What it finds about the file.
-    private func doctor(_ machine: Machine) async throws -> [DoctorReport.Finding] {
-        let ran = try await machine.run(["prsnlctl", "doctor", "--json"])
+    private func doctor(_ machine: Machine, _ more: String...) async throws -> [DoctorReport.Finding] {
+        let ran = try await machine.run(["prsnlctl", "doctor", "--json"] + more)
         return try JSONOutput.decode(DoctorReport.self, from: Array(ran.stdout.utf8)).findings
             .filter { $0.group == .file }
     }
@@ -189,10 +189,12 @@ import Testing
             #expect(locked.exit != .status(0) && locked.stdout.isEmpty, "\(locked)")
 
             let found = try await doctor(machine)
-            #expect(found.contains { $0.nextCommand == "systemctl start prsnld" }, "\(found)")
+            #expect(found.contains { $0.nextCommand == "prsnlctl doctor --repair" }, "\(found)")
+            let left = try await doctor(machine, "--repair")
+            #expect(left.allSatisfy { $0.nextCommand != "prsnlctl doctor --repair" }, "\(left)")
+            try await expectReadable(machine, "repaired")
+            try await expectUnwritable(machine, "repaired")
             try await scene.startComplete()
-            try await expectReadable(machine, "started")
-            try await expectUnwritable(machine, "started")
         }
     }
 }

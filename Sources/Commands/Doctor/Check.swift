@@ -55,10 +55,16 @@ enum Examination {
         ConfigurationCheck.self, FilesCheck.self, CredentialsCheck.self, ServerCheck.self, CopyCheck.self,
         DatabaseCheck.self, IntegrityCheck.self, IndexCheck.self, MachineCheck.self, ServiceCheck.self,
     ]
+    /// A file of that many bytes is read in a second or so.
+    private static let noticeSize: Int64 = 512 << 20
+
     /// Side by side, so that all of it takes as long as the slowest.
     static func findings(_ scene: DoctorScene) -> [DoctorReport.Finding] {
         let running = checks.map { check in
             (check, ContinuousClock.now + check.limit, BoundedCheck.begin { check.gather(scene).findings })
+        }
+        if let size = scene.status?.file.size, size > noticeSize {
+            scene.context.say("reading all of \(scene.database) may take up to \(IntegrityCheck.patience)")
         }
         return running.flatMap { check, end, work in
             let late = "it did not end within \(check.limit)"

@@ -37,9 +37,12 @@ struct ConfigurationCheck: Check {
 
     static func gather(_ scene: DoctorScene) -> Self {
         let loaded = scene.loaded
+        // What only this user may not read, the daemon may.
+        let isHidden = loaded.configuration.network.caFile.map(FileStatus.isHidden) ?? false
+        let problem = isHidden ? nil : loaded.caFileProblem
         return Self(
             file: loaded.file, hiddenFile: loaded.file == nil ? loaded.hiddenFile : nil,
-            problems: scene.problems.map(\.description),
+            problems: (scene.problems + [problem].compactMap(\.self)).map(\.description),
             warnings: loaded.hiddenFile == nil ? loaded.warnings : [],
             serverURL: loaded.configuration.serverURL?.text)
     }

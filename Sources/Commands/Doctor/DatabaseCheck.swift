@@ -10,6 +10,8 @@ struct DatabaseCheck: Check {
 
     /// Or why it cannot be opened or read.
     var figures: Result<FileFigures, UserFacingError>
+    /// Processes that read the file at the moment, the daemon not among them: `sqlite3 (4242)`.
+    var readers: [String] = []
 
     /// As in Store: far above what a checkpoint needs.
     static let logLimit: Int64 = 64 << 20
@@ -23,8 +25,9 @@ struct DatabaseCheck: Check {
                 "size",
                 "\(Formatting.size(figures.size)) (\(Formatting.size(figures.freeSize)) reusable inside the file)")
             if figures.logSize > Self.logLimit {
+                let who = readers.isEmpty ? "a program that keeps reading" : readers.joined(separator: ", ")
                 warning(
-                    "log", "\(log), held back by a program that keeps reading",
+                    "log", "\(log), held back by \(who)",
                     "Close it, or let it end its transaction: the log grows until then.")
             } else {
                 ok("log", log)
@@ -38,7 +41,8 @@ struct DatabaseCheck: Check {
 
     static func gather(_ scene: DoctorScene) -> Self {
         let figures = scene.read { reader throws(UserFacingError) in try reader.figures() }
-        return Self(figures: figures)
+        let readers = ReaderFiles.readers(path: scene.database).filter { $0 != scene.status?.daemon?.pid }
+        return Self(figures: figures, readers: readers.map(ProcessName.text))
     }
 }
 

@@ -8,7 +8,10 @@ enum DoctorCommand {
     static let command = Command(
         early: "doctor", "Check everything from the configuration to the service, and say what to do.",
         examples: [("", "Check everything.")],
-        options: [CommandOption("--rebuild-index", nil, "Build the index for `prsnlctl search` again first.")]
+        options: [
+            CommandOption("--repair", nil, "Create missing files beside the database first, as root or as its owner."),
+            CommandOption("--rebuild-index", nil, "Build the index for `prsnlctl search` again first."),
+        ]
     ) { arguments, environment throws(UserFacingError) in
         let file = try CommandContext.configurationFile(arguments)
         let (loaded, problems) = LoadedConfiguration.examine(
@@ -21,7 +24,7 @@ enum DoctorCommand {
                     ? "the index is built again; `prsnlctl status` shows how many items are left"
                     : "the index was built again")
         }
-        let scene = DoctorScene(context, loaded, problems)
+        let scene = DoctorScene(context, loaded, problems, isToRepair: arguments.has("--repair"))
         let report = DoctorReport(Examination.findings(scene), now: scene.now)
         // With the commands of the daemon that was found.
         try context.write(report, of: scene.unit)

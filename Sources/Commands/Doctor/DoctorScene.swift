@@ -33,8 +33,12 @@ struct DoctorScene: Sendable {
     /// A daemon that takes longer is one that hangs.
     private static let patience: Duration = .seconds(5)
 
-    /// - Parameter loaded: The configuration, as far as it could be read, and what is wrong with it.
-    init(_ context: CommandContext, _ loaded: LoadedConfiguration, _ problems: [ConfigurationProblem]) {
+    /// - Parameters:
+    ///   - loaded: The configuration, as far as it could be read, and what is wrong with it.
+    ///   - isToRepair: `--repair`
+    init(
+        _ context: CommandContext, _ loaded: LoadedConfiguration, _ problems: [ConfigurationProblem], isToRepair: Bool
+    ) {
         (self.context, self.loaded, self.problems) = (context, loaded, problems)
         (unit, socket, database) = (context.unit, context.paths.controlSocket, context.paths.database)
         // Before any process opens the database, even the daemon for its answer: that creates `-wal` and `-shm`.
@@ -44,10 +48,15 @@ struct DoctorScene: Sendable {
         let reported = status?.file.path
         if geteuid() != 0, let reported { database = reported }
         let path = database
-        if !RealPath.isSameFile(path, context.paths.database) {
+        // First, so that what is looked at is what it has left.
+        let repair = isToRepair ? Result { () throws(UserFacingError) in try FilesCheck.repair(path) } : nil
+        // What is missing was removed while the daemon runs, whatever is there by now.
+        let wasTaken = isRunning && files.lacksReaderFiles
+        if repair != nil && !wasTaken || !RealPath.isSameFile(path, context.paths.database) {
             files = FilesCheck.look(path, within: Self.patience)
         }
         files.isDaemonRunning = isRunning
+        files.repair = repair
         files.otherPath = reported.flatMap { RealPath.isSameFile($0, path) ? nil : $0 }
         if status == nil { readStatus() }
     }

@@ -11,7 +11,7 @@ struct FilesCheck: Check {
         case missing
         /// This user may not look.
         case hidden
-        /// A link that another user than root has made. Root does not follow it.
+        /// A link that another user than root has made. Root neither follows nor repairs it.
         case linked(UserFacingError)
         /// - Parameters:
         ///   - mode: the permission bits.
@@ -26,14 +26,27 @@ struct FilesCheck: Check {
     /// By what stands behind the database's name: `-wal`, `-shm`, `.lock`.
     var beside: [String: Entry] = [:]
     var isDaemonRunning = false
+    /// What `--repair` has done.
+    var repair: Result<[String], UserFacingError>?
     /// The file on which the daemon says that it works, where root looks at another one.
     var otherPath: String?
     var didAnswer = true
+
+    /// The database is there, and SQLite's files beside it are not.
+    var lacksReaderFiles: Bool {
+        if case .there = database { !missing.isEmpty } else { false }
+    }
 
     private var missing: [String] { ["-wal", "-shm"].filter { beside[$0, default: .missing] == .missing } }
     private var folderPath: String { Descriptors.folder(of: path) }
 
     @Findings var findings: [Finding] {
+        switch repair {
+        case .success([])?: ok("repair", "there was nothing to repair")
+        case .success(let created)?: ok("repair", "created \(created.joined(separator: " and "))")
+        case .failure(let error)?: failed("repair", error)
+        case nil: [Finding]()
+        }
         if didAnswer { entries } else { notChecked("database", "the disk did not answer in time") }
         if let otherPath {
             // The daemon's word is not enough for root.
@@ -135,8 +148,8 @@ struct FilesCheck: Check {
         guard !missing.isEmpty else { return ok("readers", "members of the group can read it") }
         return warning(
             "readers", "\(names) are gone, without which members of the group cannot read the file",
-            "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them again.",
-            next: "sudo systemctl start prsnld")
+            "A plain sqlite3 by root removes them; use `sqlite3 -readonly`. Starting the daemon makes them, too.",
+            next: "sudo prsnlctl doctor --repair")
     }
 
     static func octal(_ mode: UInt32) -> String { "0" + String(mode & 0o7777, radix: 8) }
@@ -152,5 +165,20 @@ struct FilesCheck: Check {
             for suffix in ["-wal", "-shm", ".lock"] { files.beside[suffix] = FileStatus.entry(database + suffix) }
             return files
         } ?? Self(path: database, didAnswer: false)
+    }
+
+    /// `--repair`: creates the files beside the database that are gone, so that members of the group can read the copy while
+    /// the daemon is stopped. Owners and modes are for `chown` and `chmod`, whose lines `findings` have.
+    ///
+    /// - Returns: what was created.
+    /// - Throws: `no_database`; `database_locked` where another process has the database.
+    static func repair(_ database: String) throws(UserFacingError) -> [String] {
+        // What root makes would be root's.
+        try FolderOwner.run(beside: database) { path throws(UserFacingError) in
+            let missing = ["-wal", "-shm"].filter { access(path + $0, F_OK) != 0 }
+            guard !missing.isEmpty || access(path, F_OK) != 0 else { return [] }
+            try ReaderFiles.restore(path: path)
+            return missing
+        }
     }
 }

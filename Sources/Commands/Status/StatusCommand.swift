@@ -22,6 +22,9 @@ enum StatusCommand {
         let report = try report()
         try context.write(report)
         if context.isText { for warning in Cursor.readers(context).warnings { context.say(warning) } }
+        if context.isText, let writer = context.otherWriter {
+            context.say("\(writer) holds the write lock of \(context.paths.database); pulls and writes wait for it")
+        }
         if report.source == .daemon { sayOther(context) }
         return report.exitCode
     }

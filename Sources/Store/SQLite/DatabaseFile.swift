@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PRSNLCore
+package import PRSNLCore
 
 /// The first 100 bytes of an SQLite file (https://sqlite.org/fileformat2.html#the_database_header): whose it is and of
 /// what schema, found out before SQLite opens it, because opening may already write (a hot journal is rolled back).
@@ -209,4 +209,35 @@ enum NetworkFileSystem {
         "fuse.gvfsd-fuse", "fuse.mount-s3", "fuse.lizardfs", "fuse.mfs", "fuse.moosefs", "fuse.seaweedfs",
         "fuse.hdfs", "fuse.fuse_dfs", "fuse.blobfuse", "fuse.blobfuse2",
     ]
+}
+
+/// The files beside the database that readers without write permission need. SQLite creates them for writers, and removes
+/// them with the last connection, unless that one was told otherwise, as ours are.
+package enum ReaderFiles {
+    /// Creates `-wal` and `-shm` again, as this process's user, who should be the database's owner.
+    ///
+    /// - Throws: `no_database`, `database_locked` where a daemon works on the file, which has them, else as `Store` does.
+    package static func restore(path: String) throws(UserFacingError) {
+        let path = RealPath.of(path)
+        guard let header = try DatabaseHeader.read(path: path) else {
+            throw UserFacingError(.noDatabase, "There is no copy yet at \(path).")
+        }
+        try header.check(path: path)
+        let lock = try DatabaseLock(database: path)
+        defer { withExtendedLifetime(lock) {} }
+        do {
+            let connection = try Connection(path: path, mode: .readWrite)
+            connection.keepWriteAheadLog()
+            // Reading opens the log, which creates both files.
+            _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+        } catch {
+            throw error.userFacing(path: path)
+        }
+    }
+
+    /// The processes that read the database now: each holds one of the read locks, which are bytes 123 to 127 of `-shm`
+    /// (https://sqlite.org/walformat.html#wal_locks).
+    package static func readers(path: String) -> [Int32] {
+        KernelLocks.holders(of: RealPath.of(path) + "-shm", 123...127).sorted()
+    }
 }

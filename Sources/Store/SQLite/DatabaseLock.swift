@@ -51,7 +51,7 @@ package final class DatabaseLock {
         let path = path(of: database)
         let holder = { () -> (process: Int32, socket: String?)? in
             // Where it is this process, its file must not be opened a second time (above).
-            guard let process = KernelLocks.holder(of: path) else { return nil }
+            guard let process = KernelLocks.holders(of: path, 0...0).first else { return nil }
             let file = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
             // Users who may not open it see who has it.
             guard file >= 0 else { return (process, nil) }
@@ -62,6 +62,14 @@ package final class DatabaseLock {
         }
         // Root does not follow links of others.
         do throws(UserFacingError) { return try FolderOwner(path).run(holder) } catch { return nil }
+    }
+
+    /// The process that holds SQLite's own write lock (byte 120 of `-shm`: https://sqlite.org/walformat.html#wal_locks), and is
+    /// not the daemon.
+    package static func otherWriter(database: String) -> Int32? {
+        KernelLocks.holders(of: RealPath.of(database) + "-shm", 120...120).first {
+            $0 != holder(database: database)?.process
+        }
     }
 
     /// Says where the process that holds the lock can be asked. On a full disk it is not said.
@@ -102,7 +110,7 @@ package final class DatabaseLock {
             }
             throw UserFacingError(
                 .databaseLocked,
-                (KernelLocks.holder(of: path).map { "Process \($0)" } ?? "Another process")
+                (KernelLocks.holders(of: path, 0...0).first.map { "Process \($0)" } ?? "Another process")
                     + " already uses \(database).")
         }
         // What the last holder has said.
@@ -122,21 +130,23 @@ package final class DatabaseLock {
 /// Who holds which lock, by /proc/locks (proc_locks(5)). No file is opened for it, whose closing would drop SQLite's locks
 /// (https://sqlite.org/howtocorrupt.html, 2.2).
 enum KernelLocks {
-    /// - Returns: another process that has locked the file. By its inode alone: btrfs has other numbers of devices there.
-    static func holder(of path: String) -> Int32? {
+    /// - Returns: the other processes that have locked some of these bytes of the file. By its inode alone: btrfs has other numbers of devices there.
+    static func holders(of path: String, _ range: ClosedRange<Int64>) -> [Int32] {
         var status = stat()
         guard stat(path, &status) == 0, let locks = Descriptors.text(of: "/proc/locks", atMost: 4 << 20) else {
-            return nil
+            return []
         }
+        var found: [Int32] = []
         for line in locks.split(separator: "\n") {
-            // `1: POSIX  ADVISORY  WRITE 2446 08:01:131 0 EOF`; one that waits has an arrow behind the number.
+            // `1: POSIX  ADVISORY  WRITE 2446 08:01:131 120 120`; one that waits has an arrow behind the number.
             let words = line.split(whereSeparator: \.isWhitespace)
-            if words.count == 8, words[1] == "POSIX", words[5].hasSuffix(":\(status.st_ino)"), words[6] == "0",
-                let process = Int32(words[4]), process > 0, process != getpid()
-            {
-                return process
-            }
+            guard words.count == 8, words[1] == "POSIX", words[5].hasSuffix(":\(status.st_ino)"),
+                let process = Int32(words[4]), process > 0, process != getpid(), let first = Int64(words[6]),
+                first <= range.upperBound,
+                words[7] == "EOF" || Int64(words[7]) ?? -1 >= range.lowerBound, !found.contains(process)
+            else { continue }
+            found.append(process)
         }
-        return nil
+        return found
     }
 }

@@ -107,8 +107,10 @@ struct Setup {
         return ServiceUnit(kind, options: isService ? [] : ["--config", path])
     }
 
+    /// The configuration, with the file of certificates.
     func load() throws(UserFacingError) -> LoadedConfiguration {
-        let (loaded, problems) = LoadedConfiguration.examine(file: configurationFile, environment: environment)
+        var (loaded, problems) = LoadedConfiguration.examine(file: configurationFile, environment: environment)
+        if let problem = loaded.caFileProblem { problems.append(problem) }
         if let missing = ConfigurationFailure.missingInstance(configurationFile.map(environment.absolute)) {
             throw missing
         }

@@ -12,10 +12,10 @@ import Testing
 @testable import Commands
 @testable import Requests
 
-/// Files beside the database that are gone or another user's, and what `prsnlctl doctor` says of them: with the owner, a member of
+/// Files beside the database that are gone or another user's, and `prsnlctl doctor --repair`: with the owner, a member of
 /// the group and a stranger as processes of their own.
 @Suite(.enabled(if: geteuid() == 0 || getenv("CI") != nil, "needs root, for users of its own"))
-struct DoctorFilesTests {
+struct DoctorRepairTests {
     private let owner: uid_t = 65_533
     private let group: gid_t = 65_532
     private let member: uid_t = 65_531
@@ -48,16 +48,16 @@ struct DoctorFilesTests {
         try await run(as: member, group: group, "/usr/bin/sqlite3", ["-readonly", fixture.database, query])
     }
 
-    private func doctor(as user: uid_t, group: gid_t, _ fixture: DaemonFixture) async throws
+    private func doctor(as user: uid_t, group: gid_t, _ fixture: DaemonFixture, _ more: [String] = []) async throws
         -> DoctorReport
     {
         let ended = try await run(
             as: user, group: group, try BuiltProducts.executable("prsnlctl"),
-            ["--socket", fixture.folder.file("none.sock"), "--database", fixture.database, "doctor", "--json"])
+            ["--socket", fixture.folder.file("none.sock"), "--database", fixture.database, "doctor", "--json"] + more)
         return try fixture.decode(DoctorReport.self, ended)
     }
 
-    @Test func whatAPlainSqlite3OfRootRemovesIsFound() async throws {
+    @Test func whatAPlainSqlite3OfRootRemovesIsFoundAndRecreated() async throws {
         let fixture = try await copy()
         #expect(try await memberReads(fixture).stdout == "30\n")
         #expect(try await fixture.doctor().levels("readers") == [.ok])
@@ -71,10 +71,22 @@ struct DoctorFilesTests {
 
         let found = try await fixture.doctor()
         #expect(found.levels("readers") == [.warning])
-        let start = "prsnld --config \(fixture.configuration)"
-        #expect(found.findings.first { $0.check == "readers" }?.nextCommand?.line == start)
+        let cure = "prsnlctl --config \(fixture.configuration) doctor --repair"
+        #expect(found.findings.first { $0.check == "readers" }?.nextCommand?.line == cure)
         // Looking leaves no trace.
         #expect(!TestFile.exists(fixture.database + "-wal") && !TestFile.exists(fixture.database + "-shm"))
+        let repaired = try await fixture.doctor("--repair")
+        #expect(repaired.levels("repair") == [.ok] && repaired.levels("readers") == [.ok], "\(repaired.findings)")
+        // Root is root again for the checks that follow.
+        #expect(repaired.findings.contains { $0.check == "caller" && $0.found.hasPrefix("root") })
+        #expect(try await memberReads(fixture).stdout == "30\n")
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            var status = stat()
+            #expect(stat(fixture.database + suffix, &status) == 0 && status.st_uid == owner, "\(suffix)")
+            #expect(status.st_gid == group && status.st_mode & 0o027 == 0, "\(suffix)")
+        }
+        let again = try await fixture.doctor("--repair")
+        #expect(again.findings.first { $0.check == "repair" }?.found == "there was nothing to repair")
     }
 
     /// `doctor` names the commands, and they are enough.
@@ -86,7 +98,7 @@ struct DoctorFilesTests {
         #expect(try await memberReads(fixture).exit != .status(0))
         #expect(try await fixture.doctor().levels("owner") == [.failed, .failed, .failed])
         for check in ["owner", "mode"] {
-            for finding in try await fixture.doctor().findings where finding.check == check {
+            for finding in try await fixture.doctor("--repair").findings where finding.check == check {
                 let line = try #require(finding.nextCommand?.line, "\(finding)")
                 #expect(line.hasPrefix("ch"), "\(line)")
                 let ended = try await ChildProcess.run("/bin/sh", ["-c", line])
@@ -98,18 +110,26 @@ struct DoctorFilesTests {
         #expect(try await memberReads(fixture).stdout == "30\n")
     }
 
+    @Test func theOwnerRepairsToo() async throws {
+        let fixture = try await copy()
+        for suffix in ["-wal", "-shm"] { try TestFile.remove(fixture.database + suffix) }
+        let repaired = try await doctor(as: owner, group: group, fixture, ["--repair"])
+        #expect(repaired.levels("repair") == [.ok] && repaired.levels("readers") == [.ok], "\(repaired.findings)")
+        #expect(try await memberReads(fixture).stdout == "30\n")
+    }
+
     @Test func rootIsNotLedElsewhereByALink() async throws {
         let fixture = try await copy()
         let elsewhere = fixture.folder.file("elsewhere")
         try TestFile.write("root's", to: elsewhere)
         try TestFile.remove(fixture.database + "-wal")
         #expect(symlink(elsewhere, fixture.database + "-wal") == 0)
-        _ = try await fixture.doctor()
+        _ = try await fixture.doctor("--repair")
         // Nor when root only looks: SQLite would follow the link, and give what it leads to away.
         for command in ["status", "history", "queue"] { _ = try await fixture.control(command) }
         try TestFile.remove(fixture.database + "-wal")
         #expect(link(elsewhere, fixture.database + "-wal") == 0)
-        let linked = try await fixture.doctor()
+        let linked = try await fixture.doctor("--repair")
         // Pasted, a chown would give it away.
         #expect(!linked.findings.contains { $0.nextCommand?.line.contains("chown") == true }, "\(linked.findings)")
         var status = stat()
@@ -135,9 +155,10 @@ struct DoctorFilesTests {
         }
         let daemon = try ControlServer(path: fixture.socket, requests: requests)
         defer { daemon.stop() }
-        let report = try await fixture.doctor()
+        let report = try await fixture.doctor("--repair")
         #expect(
             report.findings.contains { $0.level == .warning && $0.found.contains("the daemon says that it works on") })
+        #expect(!report.findings.contains { $0.found.contains("created") }, "\(report.findings)")
         #expect(!TestFile.exists(chosen + "-wal") && !TestFile.exists(chosen + "-shm"))
     }
 
@@ -155,7 +176,7 @@ struct DoctorFilesTests {
         let led = part == "the folder" ? Descriptors.folder(of: victim.database) : victim.database
         #expect(rename(attackers, attackers + ".away") == 0)
         #expect(symlink(led, attackers) == 0 && lchown(attackers, owner, group) == 0)
-        let report = try await fixture.doctor()
+        let report = try await fixture.doctor("--repair")
         // A pasted chmod or chown would follow the link after all.
         #expect(!report.findings.contains { $0.nextCommand?.line.contains(victim.folder.path) == true })
         #expect(
@@ -177,7 +198,7 @@ struct DoctorFilesTests {
         #expect(!TestFile.exists(victim.database + ".login"))
         // A link of root's is the administrator's own choice.
         #expect(lchown(attackers, 0, 0) == 0)
-        #expect(try await fixture.doctor().levels("link").isEmpty)
+        #expect(try await fixture.doctor("--repair").levels("repair") == [.ok])
     }
 
     /// The daemon's user swaps the folder for a link to one of root's, again and again, while root runs commands.
@@ -201,7 +222,7 @@ struct DoctorFilesTests {
             }
             tasks.addTask {
                 defer { swapping.isOver.store(true, ordering: .relaxed) }
-                for command in [["note", "a text"], ["status"], ["doctor"], ["queue"]] {
+                for command in [["note", "a text"], ["status"], ["doctor", "--repair"], ["queue"]] {
                     for _ in 0..<15 { _ = try? await fixture.startControl(command).waitForExit() }
                 }
             }
@@ -217,7 +238,7 @@ struct DoctorFilesTests {
         let fixture = try await copy()
         #expect(chown(fixture.database + "-wal", 0, 0) == 0 && chmod(fixture.database + "-wal", 0o600) == 0)
         #expect(chown(fixture.database + "-shm", member, member) == 0)
-        #expect(try await fixture.doctor().levels("owner") == [.failed, .failed])
+        #expect(try await fixture.doctor("--repair").levels("owner") == [.failed, .failed])
         var status = stat()
         #expect(stat(fixture.database + "-wal", &status) == 0 && status.st_uid == 0 && status.st_mode & 0o777 == 0o600)
         #expect(stat(fixture.database + "-shm", &status) == 0 && status.st_uid == member)
@@ -240,7 +261,8 @@ struct DoctorFilesTests {
         try fixture.giveLastingToken()
         let daemon = try await fixture.startReady()
         try await fixture.waitUntilComplete()
-        let report = try await fixture.doctor()
+        let report = try await fixture.doctor("--repair")
+        #expect(report.findings.first { $0.check == "repair" }?.found == "there was nothing to repair")
         #expect(report.complaints.isEmpty, "\(report.complaints)")
         #expect(try await fixture.status().copy.live == 30)
         #expect(try await daemon.terminate() == .status(0))
