@@ -239,12 +239,23 @@ private final class ShadowScene {
             let ask: Intent.Ask =
                 switch draft {
                 case .create(let item): .create(item)
-                case .edit(_, let edit): .edit(edit)
+                case .edit(_, let edit): .edit(accepted(edit, of: write.itemID))
                 case .delete: .delete
                 }
             intents[write.itemID, default: []].append(Said(number: number, command: command, ask: ask))
             accepted.append((write.entry, write.itemID, number, command, write.supersedes.isEmpty))
         }
+    }
+
+    /// A list of tags of what is only here is a change of those that were seen.
+    private func accepted(_ edit: ItemEdit, of item: String) -> ItemEdit {
+        let said = (intents[item] ?? []).filter { !$0.isWithdrawn }
+        let seen = Desired(said.map { Intent(number: $0.number, ask: $0.ask) }).shown(over: ItemEdit())?.tags ?? []
+        guard item.hasPrefix("local-"), let list = edit.tags, !(list + seen).isEmpty else { return edit }
+        var change = edit
+        change.tags = nil
+        change.tagChange = TagChange(added: list, removed: seen.filter { !list.contains($0) })
+        return change
     }
 
     private func undo() async throws {
