@@ -13,7 +13,7 @@ COPY = os.path.join(ROOT, ".build", "mutants")
 STORE = "Sources/Store/Outbox/"
 REPLAY = "Sources/SyncEngine/Replay/"
 TEST = ("LateRequestTests|AskedForTests|FollowUpTests|OutboxRuleTests|KnownItemTests|DesiredTests|StoreTests.OutboxTests"
-        "|UndoTests|EditComparisonTests|ReplayTests")
+        "|UndoTests|EditComparisonTests|CreationSearchTests|ReplayTests")
 
 # What is broken, where, what stands there, and what is put in its place.
 MUTANTS = [
@@ -36,7 +36,7 @@ MUTANTS = [
     ("takes a note in other words for another one", REPLAY + "Lookups/CreationSearch.swift",
      "return 2 * ours.intersection(theirs).count > fewer", "return fewer < 0"),
     ("sends a creation again without another look", REPLAY + "Lookups/OutboxLookup.swift",
-     "        return found(id)\n    }", "        return nil\n    }"),
+     "        return found(id)\n    }", "        return id.isEmpty ? found(id) : nil\n    }"),
     ("takes an empty list for proof that nothing was made", REPLAY + "Lookups/OutboxLookup.swift",
      "return outcome == .absent && !isWhole", "return outcome == .absent && false"),
     ("takes what was seen by a later edit for known", STORE + "OutboxTask.swift", "|| row.place > last ?", "|| row.place < 0 ?"),
@@ -84,6 +84,12 @@ def run(command, limit=None):
 def copy():
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, stdout=subprocess.PIPE,
                            text=True).stdout.splitlines()
+    # What is gone since the last time.
+    for folder in ["Sources", "Tests"]:
+        for place, _, files in os.walk(os.path.join(COPY, folder)):
+            for path in [os.path.join(place, file) for file in files]:
+                if os.path.relpath(path, COPY) not in names:
+                    os.remove(path)
     for name in names:
         source, target = os.path.join(ROOT, name), os.path.join(COPY, name)
         if not os.path.isfile(source):
