@@ -150,8 +150,8 @@ class Judge:
                     self.find("lost", entry.marker, f"superseded by nothing that deletes it: {entry}")
 
     def may_wait(self, entry):
-        """Behind a parked one of its item, or before a parked deletion, or up to an hour (docs/outbox.md) for a server that never finishes the item, or has
-        lost it before a pull brought it."""
+        """Behind a parked one of its item, before a parked deletion, or up to an hour (docs/outbox.md) for a server that never
+        finishes the item, or has lost it before a pull brought it."""
         if any(other.state == "parked" and other.item_id == entry.item_id and (other.id < entry.id or other.kind == "delete")
                for other in self.entries.values()):
             return True

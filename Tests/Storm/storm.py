@@ -248,8 +248,8 @@ class Storm:
             self.world.daemon_is_there()
 
     def waiting(self):
-        """Entries that wait, but for those that may wait for long: behind a parked one, before a parked deletion, and for an item that the server never
-        finishes, because it was killed, or has lost."""
+        """Entries that wait, but for those that may wait for long: behind a parked one, before a parked
+        deletion, and for an item that the server never finishes, because it was killed, or has lost."""
         rows = self.world.setting.query(
             "SELECT id, item_id, awaits_item FROM outbox AS own WHERE state IN ('queued', 'sending', 'unknown') AND NOT EXISTS ("
             "SELECT 1 FROM outbox AS other WHERE other.item_id = own.item_id AND other.state = 'parked' "

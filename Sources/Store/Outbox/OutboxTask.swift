@@ -129,8 +129,8 @@ struct ItemEntry {
     var isRemark: Bool { follows != nil && base != nil && base?.summary == nil && edit?.summary != nil }
     /// Whether the server certainly has nothing of it.
     var isUnsent: Bool { (state == .queued || state == .parked) && !maybeApplied }
-    /// Whether a deletion that was asked for later takes its place. It is not sent, and ends with the deletion: of one that is given up,
-    /// it is sent after all.
+    /// Whether a deletion that was asked for later takes its place. Then it waits, and ends with the deletion. If that is given up, it is
+    /// sent after all.
     func isReplaced(by deletion: Int64) -> Bool {
         !kind.isCreation && place < deletion && (state == .queued || state == .parked)
     }
