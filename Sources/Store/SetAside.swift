@@ -73,17 +73,12 @@ extension Store {
             // Under the lock, no prsnld creates the file in between.
             if access(target, F_OK) == 0 { continue }
             guard errno == ENOENT, Glibc.rename(path, target) == 0 else {
-                throw failure("\(path) cannot be renamed to \(target)")
+                throw .ofDisk(
+                    "\(path) cannot be renamed to \(target)",
+                    consequence: "Nothing was changed: the copy is as it was.")
             }
             return target
         }
-    }
-
-    private func failure(_ what: String) -> UserFacingError {
-        let code = errno
-        return UserFacingError(
-            code == ENOSPC || code == EDQUOT ? .diskFull : .diskError, "\(what): \(String(cString: strerror(code))).",
-            consequence: "Nothing was changed: the copy is as it was.")
     }
 }
 

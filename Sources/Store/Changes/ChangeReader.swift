@@ -107,10 +107,8 @@ extension StoreReader {
     /// Whether the change at a place is another one than it was.
     private func isOther(_ place: ChangePlace) throws -> Bool {
         guard let at = place.at else { return false }
-        return try connection.prepare("SELECT 1 FROM change_log WHERE seq = ? AND at != ?").bind(Int(place.seq)).bind(
-            at
-        )
-        .hasRow()
+        return try connection.prepare("SELECT 1 FROM change_log WHERE seq = ? AND at != ?").bind(Int(place.seq))
+            .bind(at).hasRow()
     }
 
     package static let keptChanges = ChangeLog.most

@@ -152,16 +152,8 @@ final class Connection {
 
     /// The three characters that mean something in a URI's path are written otherwise.
     private static func immutable(_ path: String) -> String {
-        var uri = "file:"
-        for character in path {
-            switch character {
-            case "%": uri += "%25"
-            case "?": uri += "%3f"
-            case "#": uri += "%23"
-            default: uri.append(character)
-            }
-        }
-        return uri + "?immutable=1"
+        let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+        return "file:\(escaped)?immutable=1"
     }
 
     /// Keeps `-wal` and `-shm` after the last close, so that readers who may not write can open the file
@@ -226,16 +218,14 @@ final class Connection {
     /// the index of ids, are then copied back an eighth as often as with SQLite's 1,000.
     func setCheckpoint() { sqlite3_wal_autocheckpoint(handle, 8_192) }
 
-    /// Pages that went into the log since `copyBack`, or since the connection was opened.
-    var pagesWritten: Int { pagesWritten(startingOver: false) }
-
     /// Copies what is in the log into the file, as far as readers allow.
     func copyBack() {
         sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
         _ = pagesWritten(startingOver: true)
     }
 
-    private func pagesWritten(startingOver: Bool) -> Int {
+    /// Pages that went into the log since `copyBack`, or since the connection was opened.
+    func pagesWritten(startingOver: Bool = false) -> Int {
         var pages: Int32 = 0
         var highest: Int32 = 0
         sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, startingOver ? 1 : 0)

@@ -52,7 +52,7 @@ struct CopyMark {
     /// - Throws: what errno says.
     static func all(beside database: String) throws(UserFacingError) -> [CopyMark] {
         let folder = Descriptors.folder(of: database)
-        guard let stream = opendir(folder) else { throw failure("The folder \(folder) cannot be read") }
+        guard let stream = opendir(folder) else { throw .ofDisk("The folder \(folder) cannot be read") }
         defer { closedir(stream) }
         let first = (database.split(separator: "/").last ?? "") + ".mark"
         var marks: [CopyMark] = []
@@ -71,15 +71,15 @@ struct CopyMark {
     }
 
     private init(_ database: String, at path: String, sends: Int?) {
-        var bytes = [UInt8](repeating: 0, count: 256)
+        var bytes: [UInt8] = []
         var birth = Self.noBirth
         let file = prsnl_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         if file >= 0 {
-            bytes.removeLast(bytes.count - max(0, pread(file, &bytes, bytes.count, 0)))
+            bytes = Descriptors.read(file, atMost: 255).bytes
             birth = Self.birth(of: file)
             Glibc.close(file)
         }
-        let fields = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        let fields = String(decoding: bytes.prefix(256), as: UTF8.self).split(separator: "\n").map(String.init)
         let isMark = fields.count == 4 && fields[0] == Self.title
         id = isMark ? fields[1] : nil
         self.sends = sends ?? (isMark ? Int(fields[2]) : nil) ?? 0
@@ -98,15 +98,15 @@ struct CopyMark {
         unlink(new)
         // The owner's alone, as the lock: who can write here could make the daemon doubt its copy.
         let file = prsnl_open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw failure("The mark \(new) cannot be made") }
+        guard file >= 0 else { throw .ofDisk("The mark \(new) cannot be made") }
         defer { Glibc.close(file) }
         let bytes = Array("\(title)\n\(id)\n0\n\(birth(of: file))\n".utf8)
         guard pwrite(file, bytes, bytes.count, 0) == bytes.count, fsync(file) == 0 else {
-            throw failure("The mark \(new) cannot be written")
+            throw .ofDisk("The mark \(new) cannot be written")
         }
-        for other in others where unlink(other.path) != 0 { throw failure("The mark \(other.path) cannot be removed") }
+        for other in others where unlink(other.path) != 0 { throw .ofDisk("The mark \(other.path) cannot be removed") }
         let path = path(beside: database, 0)
-        guard rename(new, path) == 0 else { throw failure("The mark \(path) cannot be made") }
+        guard rename(new, path) == 0 else { throw .ofDisk("The mark \(path) cannot be made") }
         return CopyMark(database, at: path, sends: 0)
     }
 
@@ -128,11 +128,15 @@ struct CopyMark {
         var nanoseconds: UInt32 = 0
         return prsnl_birth_time(file, &seconds, &nanoseconds) == 0 ? "\(seconds).\(nanoseconds)" : noBirth
     }
+}
 
-    private static func failure(_ problem: String) -> UserFacingError {
+extension UserFacingError {
+    /// What the disk has not done, and errno says why.
+    static func ofDisk(_ problem: String, consequence: String? = nil) -> UserFacingError {
         let code = errno
         return UserFacingError(
-            code == ENOSPC || code == EDQUOT ? .diskFull : .diskError, "\(problem): \(String(cString: strerror(code)))."
-        )
+            code == ENOSPC || code == EDQUOT ? .diskFull : .diskError,
+            "\(problem): \(String(cString: strerror(code))).",
+            consequence: consequence)
     }
 }

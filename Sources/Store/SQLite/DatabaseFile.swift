@@ -22,20 +22,12 @@ struct DatabaseHeader {
                 "\(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 100)
-        var count = 0
-        while count < bytes.count {
-            let got = bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress! + count, $0.count - count, count) }
-            if got < 0, errno == EINTR { continue }
-            if got < 0 {
-                throw UserFacingError(
-                    .databaseUnreadable, "\(path) cannot be read: \(String(cString: strerror(errno))).")
-            }
-            if got == 0 { break }
-            count += got
+        let (bytes, code) = Descriptors.read(file, atMost: 99)
+        guard code == 0 else {
+            throw UserFacingError(.databaseUnreadable, "\(path) cannot be read: \(String(cString: strerror(code))).")
         }
-        if count == 0 { return nil }
-        guard count == bytes.count, bytes.starts(with: Array("SQLite format 3\0".utf8)) else {
+        if bytes.isEmpty { return nil }
+        guard bytes.count >= 100, bytes.starts(with: Array("SQLite format 3\0".utf8)) else {
             throw UserFacingError(.notADatabase, "\(path) is not an SQLite database.")
         }
         func bigEndian(_ offset: Int) -> UInt32 {
@@ -121,7 +113,7 @@ struct FileIdentity {
     }
 
     /// What the group may do with the copy and what belongs to it: read.
-    static let mode: mode_t = 0o640
+    private static let mode: mode_t = 0o640
 
     /// Makes an empty file that others cannot read. SQLite gives its mode to the files beside it (`findCreateFileMode` in
     /// os_unix.c).
@@ -133,13 +125,11 @@ struct FileIdentity {
                     ? .databaseReadOnly : .of(errno: errno, otherwise: .databaseUnreadable),
                 "\(path) cannot be made: \(String(cString: strerror(errno))).")
         }
-        setMode(file)
+        // Also against the umask: the folder decides who reaches it. Where the file system has no modes, the failure changes
+        // nothing.
+        fchmod(file, mode)
         close(file)
     }
-
-    /// For a file that was just made, also against the umask: the folder decides who reaches it. Where the file system has
-    /// no modes, the failure changes nothing.
-    static func setMode(_ file: Int32) { fchmod(file, mode) }
 
     /// What the file and its log take on the disk. A file with holes may say any size.
     static func diskSize(path: String) -> Int {

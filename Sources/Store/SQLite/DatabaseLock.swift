@@ -56,9 +56,9 @@ package final class DatabaseLock {
             // Users who may not open it see who has it.
             guard file >= 0 else { return (process, nil) }
             defer { close(file) }
-            var bytes = [UInt8](repeating: 0, count: 108)  // more than a socket's path can have (unix(7))
-            let count = max(0, pread(file, &bytes, bytes.count, 0))
-            return (process, count == 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self))
+            // More than a socket's path can have (unix(7)).
+            let bytes = Descriptors.read(file, atMost: 107).bytes.prefix(108)
+            return (process, bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self))
         }
         // Root does not follow links of others.
         do throws(UserFacingError) { return try FolderOwner(path).run(holder) } catch { return nil }

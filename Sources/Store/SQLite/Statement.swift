@@ -52,12 +52,32 @@ final class Statement {
 
     @discardableResult
     func bind(_ value: String?) -> Statement {
-        defer { nextParameter += 1 }
-        guard var value else {
-            sqlite3_bind_null(handle, nextParameter)
-            return self
+        bind(value) { value, _ in
+            var value = value
+            value.withUTF8 { bindText(UnsafeRawBufferPointer($0)) }
         }
-        value.withUTF8 { bindText(UnsafeRawBufferPointer($0)) }
+    }
+
+    @discardableResult
+    func bind(_ value: Timestamp?) -> Statement {
+        bind(value) { value, _ in
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Timestamp.textLength) { buffer in
+                value.write(to: buffer)
+                bindText(UnsafeRawBufferPointer(buffer))
+            }
+        }
+    }
+
+    @discardableResult
+    func bind(_ value: Int?) -> Statement { bind(value) { sqlite3_bind_int64(handle, $1, Int64($0)) } }
+
+    @discardableResult
+    func bind(_ value: Double?) -> Statement { bind(value) { sqlite3_bind_double(handle, $1, $0) } }
+
+    @inline(__always)
+    private func bind<Value, Code>(_ value: Value?, _ bind: (Value, _ parameter: Int32) -> Code) -> Statement {
+        if let value { _ = bind(value, nextParameter) } else { sqlite3_bind_null(handle, nextParameter) }
+        nextParameter += 1
         return self
     }
 
@@ -75,6 +95,7 @@ final class Statement {
     }
 
     /// Binds a text without a copy of it: it is there until `body` ends, and the statement must be reset by then.
+    @discardableResult
     func borrowing<Result>(
         _ value: String?, _ body: (Statement) throws -> Result
     ) throws -> Result {
@@ -93,43 +114,6 @@ final class Statement {
         sqlite3_bind_null(handle, parameter)
         guard let result else { preconditionFailure("withUTF8 did not call its body") }
         return try result.get()
-    }
-
-    @discardableResult
-    func bind(_ value: Timestamp?) -> Statement {
-        guard let value else {
-            sqlite3_bind_null(handle, nextParameter)
-            nextParameter += 1
-            return self
-        }
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Timestamp.textLength) { buffer in
-            value.write(to: buffer)
-            bindText(UnsafeRawBufferPointer(buffer))
-        }
-        nextParameter += 1
-        return self
-    }
-
-    @discardableResult
-    func bind(_ value: Int?) -> Statement {
-        if let value {
-            sqlite3_bind_int64(handle, nextParameter, Int64(value))
-        } else {
-            sqlite3_bind_null(handle, nextParameter)
-        }
-        nextParameter += 1
-        return self
-    }
-
-    @discardableResult
-    func bind(_ value: Double?) -> Statement {
-        if let value {
-            sqlite3_bind_double(handle, nextParameter, value)
-        } else {
-            sqlite3_bind_null(handle, nextParameter)
-        }
-        nextParameter += 1
-        return self
     }
 
     private nonisolated(unsafe) static let empty: UnsafePointer<CChar> = {
@@ -237,10 +221,9 @@ final class Statement {
     func isInteger(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_INTEGER }
 
     func text(_ column: Int32) -> String? {
-        guard let bytes = sqlite3_column_text(handle, column) else { return nil }
-        let count = Int(sqlite3_column_bytes(handle, column))
-        budget.left -= count + Self.textCost
-        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+        guard let bytes = bytes(column) else { return nil }
+        budget.left -= bytes.count + Self.textCost
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Whether the column has this text, or is NULL for `nil`.
@@ -264,9 +247,5 @@ final class Statement {
     }
 
     /// A time that this program wrote. `nil` for NULL and for what a stranger put there.
-    func timestamp(_ column: Int32) -> Timestamp? {
-        guard let bytes = sqlite3_column_text(handle, column) else { return nil }
-        return Timestamp(
-            bytes: UnsafeBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
-    }
+    func timestamp(_ column: Int32) -> Timestamp? { bytes(column).flatMap { Timestamp(bytes: $0) } }
 }

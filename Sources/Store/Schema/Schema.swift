@@ -6,10 +6,10 @@ struct Schema: Sendable {
     /// Task-local, so that a test can invent the next one.
     @TaskLocal static var current = Schema(
         steps: [
-            Tables.all, TextTables.all, SearchTables.index, KnownItems.all, TextTables.claims, [], CopyMarks.all,
-            WishTables.all, OpeningIndexes.all + SearchTables.step, TagChanges.all + [FormerTexts.table],
-            SearchTables.folding, ChangeLog.tables, WrittenHere.tables, SentPayloads.all,
-            EditTimes.all, EndReasons.all, Deletions.all,
+            Tables.all, TextTables.all, SearchTables.index, [knownItems], TextTables.claims, [], [copyMarks],
+            [endedWrites], [openingIndexes] + SearchTables.step, [tagChanges, FormerTexts.table],
+            SearchTables.folding, ChangeLog.tables, WrittenHere.tables, [sentPayloads], [editTimes], [endReasons],
+            [deletions],
         ].map { $0.joined(separator: "\n") }, columns: ItemColumn.all)
 
     /// Step N takes the tables from `user_version` N - 1 to N. The first makes an empty file a copy. A step is never changed,
@@ -59,81 +59,70 @@ struct Schema: Sendable {
     }
 }
 
-/// Step 7: by what a restored or copied file is noticed (`CopyMark`).
-///
-/// `mark`: the id that the file beside the database has too. `sends`: how many sends were begun, and how often it was marked.
-enum CopyMarks {
-    static let all = [
-        "ALTER TABLE copy ADD COLUMN mark TEXT;", "ALTER TABLE copy ADD COLUMN sends INTEGER NOT NULL DEFAULT 0;",
-    ]
-}
-
-/// Step 4: what the copy had when a write was sent, and the server's clock.
-///
-/// `server_ahead`: microseconds by which the server's clock was ahead of ours at `new_as_of`.
-///
-/// `items_before`: rows of `item` up to this number were there before the send, and are not its work. Numbers grow, and none is
-/// given twice: rows stay where they are (VACUUM keeps the numbers of a table with an index), and the newest is never removed.
-enum KnownItems {
-    static let all = [
-        "ALTER TABLE outbox_attempt ADD COLUMN items_before INTEGER;",
-        "ALTER TABLE copy ADD COLUMN server_ahead INTEGER;",
-    ]
-}
-
-/// Step 8: what was said of an item is found by its id, also after it was delivered (`followUp`).
-enum WishTables {
-    /// Of all entries, not only of the open ones. An entry that ends without a new item id costs the index nothing.
-    static let all = ["DROP INDEX outbox_item;", "CREATE INDEX outbox_item ON outbox (item_id, id);"]
-}
-
-/// Step 9: what is asked of the outbox each time that it is opened, however much waits in it (`InFlightWrites`,
-/// `markSendingUnknown`). Both indexes are of one page, mostly, which each send of an entry writes.
-enum OpeningIndexes {
-    static let all = [
-        "CREATE INDEX outbox_unsettled ON outbox (state) WHERE state = 'sending' OR state = 'unknown';",
-        "CREATE INDEX outbox_awaiting ON outbox (item_id) WHERE awaits_item IS 1;",
-    ]
-}
-
-/// Step 10: an edit says which tags it adds. Before, `tags` of a follow-up meant that, and of every other edit all tags.
-enum TagChanges {
-    static let all = [
+// The steps after the first tables, each with its reason.
+extension Schema {
+    /// Step 4: what the copy had when a write was sent, and the server's clock.
+    ///
+    /// `server_ahead`: microseconds by which the server's clock was ahead of ours at `new_as_of`.
+    ///
+    /// `items_before`: rows of `item` up to this number were there before the send, and are not its work. Numbers grow, and none is
+    /// given twice: rows stay where they are (VACUUM keeps the numbers of a table with an index), and the newest is never removed.
+    static let knownItems = """
+        ALTER TABLE outbox_attempt ADD COLUMN items_before INTEGER;
+        ALTER TABLE copy ADD COLUMN server_ahead INTEGER;
         """
+
+    /// Step 7: by what a restored or copied file is noticed (`CopyMark`).
+    ///
+    /// `mark`: the id that the file beside the database has too. `sends`: how many sends were begun, and how often it was marked.
+    static let copyMarks = """
+        ALTER TABLE copy ADD COLUMN mark TEXT;
+        ALTER TABLE copy ADD COLUMN sends INTEGER NOT NULL DEFAULT 0;
+        """
+
+    /// Step 8: what was said of an item is found by its id, also after it was delivered (`followUp`).
+    /// Of all entries, not only of the open ones. An entry that ends without a new item id costs the index nothing.
+    static let endedWrites = """
+        DROP INDEX outbox_item;
+        CREATE INDEX outbox_item ON outbox (item_id, id);
+        """
+
+    /// Step 9: what is asked of the outbox each time that it is opened, however much waits in it (`InFlightWrites`,
+    /// `markSendingUnknown`). Both indexes are of one page, mostly, which each send of an entry writes.
+    static let openingIndexes = """
+        CREATE INDEX outbox_unsettled ON outbox (state) WHERE state = 'sending' OR state = 'unknown';
+        CREATE INDEX outbox_awaiting ON outbox (item_id) WHERE awaits_item IS 1;
+        """
+
+    /// Step 10: an edit says which tags it adds. Before, `tags` of a follow-up meant that, and of every other edit all tags.
+    ///
+    /// `superseded_from`, `superseded_due_at`: what an entry was before another took its place, so that it can be that again.
+    static let tagChanges = """
         UPDATE outbox SET payload = json_remove(json_set(payload, '$.add_tags', json_extract(payload, '$.tags')), '$.tags')
         WHERE follows IS NOT NULL AND json_type(payload, '$.tags') = 'array';
-        """,
-        // What an entry was before another took its place, so that it can be that again.
-        "ALTER TABLE outbox ADD COLUMN superseded_from TEXT;",
-        "ALTER TABLE outbox ADD COLUMN superseded_due_at TEXT;",
-    ]
-}
-
-/// Step 14: what people asked for stays as it was accepted, and each send says what it has carried.
-///
-/// `command`: the key of the command that the entry belongs to; NULL where its transaction is the command. `payload`: what was
-/// sent, where that is not the entry's own payload. `is_withdrawn`: 1 for a delivered entry whose words are not wanted any more.
-/// Edits whose place a later one had taken wait again, and are sent with it.
-enum SentPayloads {
-    static let all = [
-        "ALTER TABLE outbox ADD COLUMN command TEXT;",
-        "ALTER TABLE outbox ADD COLUMN is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1));",
-        "ALTER TABLE outbox_attempt ADD COLUMN payload TEXT;",
+        ALTER TABLE outbox ADD COLUMN superseded_from TEXT;
+        ALTER TABLE outbox ADD COLUMN superseded_due_at TEXT;
         """
+
+    /// Step 14: what people asked for stays as it was accepted, and each send says what it has carried.
+    ///
+    /// `command`: the key of the command that the entry belongs to; NULL where its transaction is the command. `payload`: what was
+    /// sent, where that is not the entry's own payload. `is_withdrawn`: 1 for a delivered entry whose words are not wanted any more.
+    /// Edits whose place a later one had taken wait again, and are sent with it.
+    static let sentPayloads = """
+        ALTER TABLE outbox ADD COLUMN command TEXT;
+        ALTER TABLE outbox ADD COLUMN is_withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (is_withdrawn IN (0, 1));
+        ALTER TABLE outbox_attempt ADD COLUMN payload TEXT;
         UPDATE outbox SET state = 'queued', ended_at = NULL, superseded_by = NULL, superseded_from = NULL
         WHERE kind = 'edit' AND follows IS NULL AND state = 'superseded' AND superseded_from = 'queued'
             AND superseded_by IN (SELECT id FROM outbox WHERE kind = 'edit' AND follows IS NULL AND state = 'queued'
                 AND attempts = 0);
         UPDATE copy SET waiting = (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown'));
-        """,
-        "ALTER TABLE outbox DROP COLUMN superseded_due_at;",
-    ]
-}
-
-/// Step 15: of edits that wait for one item, the first has the time of all. Step 14 has left some without one.
-enum EditTimes {
-    static let all = [
+        ALTER TABLE outbox DROP COLUMN superseded_due_at;
         """
+
+    /// Step 15: of edits that wait for one item, the first has the time of all. Step 14 has left some without one.
+    static let editTimes = """
         UPDATE outbox SET (next_attempt_at, awaits_item)
             = (SELECT coalesce(min(next_attempt_at), outbox.accepted_at), max(awaits_item) FROM outbox AS other
                 WHERE other.item_id = outbox.item_id AND other.kind = 'edit' AND other.state = 'queued')
@@ -146,26 +135,18 @@ enum EditTimes {
             WHERE earlier.item_id = outbox.item_id AND earlier.id < outbox.id AND earlier.kind = 'edit'
                 AND earlier.state = 'queued' AND earlier.next_attempt_at IS NOT NULL);
         """
-    ]
-}
 
-/// Step 16: `reason`, why an entry has ended as it did, where anything depends on it (`OutboxEntry.Reason`).
-enum EndReasons {
-    static let all = [
-        """
+    /// Step 16: `reason`, why an entry has ended as it did, where anything depends on it (`OutboxEntry.Reason`).
+    static let endReasons = """
         ALTER TABLE outbox ADD COLUMN reason TEXT;
         UPDATE outbox SET reason = iif(kind = 'delete' AND state = 'superseded', 'was_there',
             iif(state = 'dropped', 'taken_back', 'was_gone'))
         WHERE state = 'dropped' AND remark = 'taken back' OR kind = 'delete' AND (state = 'delivered'
             AND remark = 'was already gone' OR remark GLOB 'not sent: the URL was there before you captured it*');
         """
-    ]
-}
 
-/// Step 17: what is asked for before a deletion ends with that one, and not before. Where the deletion is given up, it is sent.
-enum Deletions {
-    static let all = [
-        """
+    /// Step 17: what is asked for before a deletion ends with that one, and not before. Where the deletion is given up, it is sent.
+    static let deletions = """
         UPDATE outbox SET state = coalesce(superseded_from, iif(attempts > 0, 'parked', 'queued')), ended_at = NULL,
             item_id = (SELECT item_id FROM outbox AS deletion WHERE deletion.id = outbox.superseded_by),
             superseded_by = NULL, superseded_from = NULL
@@ -174,7 +155,6 @@ enum Deletions {
         UPDATE copy SET waiting = (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending', 'unknown')),
             parked = (SELECT count(*) FROM outbox WHERE state = 'parked');
         """
-    ]
 }
 
 /// The views, which are what readers are meant to use (docs/schema.md), as they are now. `Schema.apply` makes them again after

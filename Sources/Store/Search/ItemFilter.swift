@@ -129,11 +129,3 @@ extension ItemFilter {
         Set(words.flatMap { [ByteText($0), ByteText($0.lowercased())] }).sorted().map(\.text)
     }
 }
-
-extension Statement {
-    @discardableResult
-    func bind(_ values: [String]) -> Statement {
-        for value in values { bind(value) }
-        return self
-    }
-}

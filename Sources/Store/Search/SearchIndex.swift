@@ -55,8 +55,7 @@ extension Store {
         }
         var state = try searchState()
         if !state.isBegun {
-            try write(ofIndex: true) { connection in try connection.execute(DocumentWriter.begin)
-            }
+            try write(ofIndex: true) { connection in try connection.execute(DocumentWriter.begin) }
             state = try searchState()
         }
         // Each step leaves a part of its own. To merge many at once rewrites each word once, and not again and again.
@@ -91,7 +90,7 @@ extension Store {
     /// Many items write a lot. The commit that fills the log would make a checkpoint, with its fsyncs, as a part of its step.
     /// As a step of its own, and of fewer pages, it lets a write pass before and after it.
     private func copiesBack() -> Bool {
-        guard indexesInBulk, let connection, connection.pagesWritten >= Self.pagesOfLog else { return false }
+        guard indexesInBulk, let connection, connection.pagesWritten() >= Self.pagesOfLog else { return false }
         connection.copyBack()
         return true
     }

@@ -91,16 +91,15 @@ struct SearchText {
             return
         }
         last = 0
-        switch Self.kind(value) {
-        case .ordinary: for byte in utf8 { append(byte, from: start) }
+        let kind = Self.kind(value)
+        if kind == .single, let last = bytes.last, last != Self.end { append(Self.end, from: start) }
+        for byte in utf8 { append(byte, from: start) }
+        switch kind {
+        case .ordinary: break
         case .single:
-            if let last = bytes.last, last != Self.end { append(Self.end, from: start) }
-            for byte in utf8 { append(byte, from: start) }
             append(Self.end, from: end)
             if utf8.count == 3 { last = value }
-        case .symbol:
-            for byte in utf8 { append(byte, from: start) }
-            appendHidden(value, from: start, to: end)
+        case .symbol: appendHidden(value, from: start, to: end)
         }
     }
 
@@ -168,11 +167,8 @@ struct SearchText {
 
     /// Letters and digits in a circle and the like are words already.
     private static func isSymbol(_ value: UInt32) -> Bool {
-        guard let scalar = Unicode.Scalar(value) else { return false }
-        switch scalar.properties.generalCategory {
-        case .otherSymbol, .mathSymbol: return true
-        default: return false
-        }
+        let category = Unicode.Scalar(value)?.properties.generalCategory
+        return category == .otherSymbol || category == .mathSymbol
     }
 
     /// Whether the index can have a word of it: the tokenizer keeps letters, digits and what is in private use.

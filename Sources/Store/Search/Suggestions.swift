@@ -13,9 +13,8 @@ extension StoreReader {
     ) throws(UserFacingError) -> [String] {
         let offered = try readWords {
             var unknown: [SearchQuery.Term] = []
-            for term in query.branches.flatMap({ $0.wanted.joined() })
-            where !term.isPrefix && Self.isCorrectable(term.text) {
-                if !unknown.contains(term), try count(term.match, most: 1) == 0 { unknown.append(term) }
+            for term in Self.correctable(query) where !unknown.contains(term) {
+                if try count(term.match, most: 1) == 0 { unknown.append(term) }
             }
             guard let first = unknown.first else { return [] }
             var rest = text
@@ -42,8 +41,7 @@ extension StoreReader {
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word USING fts5vocab('main', 'search_index', 'row')")
             let words = try connection.prepare("SELECT term, doc FROM temp.word WHERE term >= ? AND term < ?")
             var found: [String] = []
-            for term in query.branches.flatMap({ $0.wanted.joined() })
-            where !term.isPrefix && Self.isCorrectable(term.text) && term.text.count >= 5 {
+            for term in Self.correctable(query) where term.text.count >= 5 {
                 let word = SearchText.indexed(term.text.lowercased()) ?? term.text
                 let stem = String(word.prefix(max(4, word.count - 2)))
                 var best = (word: "", items: 9)
@@ -82,10 +80,12 @@ extension StoreReader {
     /// Words of fewer letters have too many neighbours, longer ones are no words.
     private static let lengths = 3...40
 
-    private static func isCorrectable(_ word: String) -> Bool {
-        // Scripts without spaces, which have no such words, begin at U+0E00.
-        lengths.contains(word.count) && word.allSatisfy { $0.isLetter || $0 == "'" }
-            && word.utf8.allSatisfy { $0 < 0xE0 }
+    private static func correctable(_ query: SearchQuery) -> [SearchQuery.Term] {
+        query.branches.flatMap { $0.wanted.joined() }.filter { term in
+            // Scripts without spaces, which have no such words, begin at U+0E00.
+            !term.isPrefix && lengths.contains(term.text.count) && term.text.allSatisfy { $0.isLetter || $0 == "'" }
+                && term.text.utf8.allSatisfy { $0 < 0xE0 }
+        }
     }
 
     private static func neighbours(_ word: [Character]) -> Set<String> {

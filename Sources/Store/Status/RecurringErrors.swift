@@ -42,8 +42,7 @@ extension Store {
         var error = RecurringError(
             code: code.rawValue, endpoint: endpoint, message: message, first: now, last: now, count: times,
             isOver: false)
-        let known = unrecorded.firstIndex { $0.code == error.code && $0.endpoint == endpoint }
-        if let known {
+        if let known = unrecorded.firstIndex(where: { $0.code == error.code && $0.endpoint == endpoint }) {
             error.first = unrecorded[known].first
             error.count += unrecorded[known].count
             unrecorded[known] = error
@@ -76,14 +75,8 @@ extension Store {
     package static let searchEndpoint = "search index"
 
     package func endErrors(at endpoint: String) throws(UserFacingError) {
-        let standing = try read { connection in
-            try connection.prepare("SELECT 1 FROM recurring_error WHERE over = 0 AND endpoint = ?").bind(endpoint)
-                .hasRow()
-        }
-        guard standing else { return }
-        try write { connection in
-            try connection.prepare("UPDATE recurring_error SET over = 1 WHERE endpoint = ?").bind(endpoint).run()
-        }
+        guard try hasRow("SELECT 1 FROM recurring_error WHERE over = 0 AND endpoint = ?", endpoint) else { return }
+        try run("UPDATE recurring_error SET over = 1 WHERE endpoint = ?", endpoint)
     }
 
     package static let textEndpoint = "GET /api/items/{id}"

@@ -15,6 +15,22 @@ package struct Coverage: Sendable, Equatable {
             self.to = to
             self.readAt = readAt
         }
+
+        /// The parts of it that none of the others has.
+        ///
+        /// - Parameter others: disjoint, oldest first.
+        fileprivate func without(_ others: [Interval]) -> [Interval] {
+            var parts: [Interval] = []
+            var rest = self
+            for other in others where other.to >= rest.from && other.from <= to {
+                if rest.from < other.from {
+                    parts.append(Interval(from: rest.from, to: other.from.previous, readAt: readAt))
+                }
+                if other.to >= to { return parts }
+                rest.from = other.to.next
+            }
+            return parts + [rest]
+        }
     }
 
     /// Disjoint, oldest first. Two of them touch only where a sweep has come by one and not yet by the other.
@@ -68,42 +84,9 @@ package struct Coverage: Sendable, Equatable {
     /// Adds an interval. Where it overlaps others, the later read counts.
     package mutating func insert(_ new: Interval) {
         guard new.from <= new.to else { return }
-        var result: [Interval] = []
-        var rest = new  // the part of `new` that is not placed yet
-        var placed = false
-        for old in intervals {
-            if old.to < new.from || old.from > new.to {
-                if old.from > new.to, !placed {
-                    result.append(rest)
-                    placed = true
-                }
-                result.append(old)
-                continue
-            }
-            if old.readAt >= new.readAt {
-                // The old read is the later one: it keeps its place, and `new` goes around it.
-                if rest.from < old.from {
-                    result.append(Interval(from: rest.from, to: old.from.previous, readAt: new.readAt))
-                }
-                result.append(old)
-                if old.to >= new.to {
-                    placed = true
-                } else {
-                    rest.from = old.to.next
-                }
-            } else {
-                if old.from < new.from {
-                    result.append(Interval(from: old.from, to: new.from.previous, readAt: old.readAt))
-                }
-                if old.to > new.to {
-                    if !placed { result.append(rest) }
-                    placed = true
-                    result.append(Interval(from: new.to.next, to: old.to, readAt: old.readAt))
-                }
-            }
-        }
-        if !placed { result.append(rest) }
-        intervals = result
+        let later = intervals.filter { $0.readAt >= new.readAt }
+        let earlier = intervals.filter { $0.readAt < new.readAt }
+        intervals = (later + new.without(later) + earlier.flatMap { $0.without([new]) }).sorted { $0.from < $1.from }
         merge()
     }
 

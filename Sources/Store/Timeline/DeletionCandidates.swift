@@ -3,15 +3,15 @@ package import PRSNLCore
 // Suspects are items that the last complete sweep did not see: which of them are asked for by id and when, which of them a
 // person is asked about, and which cannot be asked for.
 extension Store {
-    /// From `item` and `copy`: deletion candidates that are due, but for those that wait for a person's word. Parameter 1: a deletion candidate that
-    /// was found is asked for again only if that was before this time, because servers cache single items for half an hour.
-    /// Parameter 2: the time now.
-    private static let due = """
+    /// From `item` and `copy`: deletion candidates, but for those that wait for a person's word.
+    private static let candidates = """
         FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
-        WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND \(isNotHeld)
-            AND coalesce(\(waitsSince) <= ?1, 1) AND coalesce(next_at <= ?2, 1)
+        WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at
+            AND item.id NOT IN (SELECT item_id FROM held_deletion)
         """
-    private static let isNotHeld = "item.id NOT IN (SELECT item_id FROM held_deletion)"
+    /// Those that are due. Parameter 1: one that was found is asked for again only if that was before this time, because
+    /// servers cache single items for half an hour. Parameter 2: the time now.
+    private static let due = "\(candidates) AND coalesce(\(waitsSince) <= ?1, 1) AND coalesce(next_at <= ?2, 1)"
     /// When a deletion candidate was found last, by itself or as one of many, NULL where it never was.
     private static let waitsSince =
         "coalesce(found_at, CASE WHEN missing_since <= suspects_sampled_at THEN suspects_sampled_at END)"
@@ -44,8 +44,7 @@ extension Store {
             try connection.prepare(
                 """
                 SELECT min(\(Self.waitsSince)), min(next_at), min(\(Self.waitsSince) IS NOT NULL OR next_at IS NOT NULL)
-                FROM copy, item LEFT JOIN unanswered_suspect AS unanswered ON unanswered.item_id = item.id
-                WHERE missing_since IS NOT NULL AND missing_since <= copy.swept_at AND \(Self.isNotHeld)
+                \(Self.candidates)
                 """
             ).first { row in
                 guard row.text(2) != nil else { return nil }

@@ -62,7 +62,7 @@ extension StoreReader {
     package func exportRows(_ body: (ExportRow) -> Void) throws(UserFacingError) {
         try readTogether {
             connection.extendDeadline(to: Self.scanPatience)
-            try connection.prepare(exportQuery(texts: "", isOfOne: false)).rows { row in
+            try connection.prepare("SELECT \(Self.hashed) \(Self.source)").rows { row in
                 guard let id = row.text(0), let createdAt = row.timestamp(1) else { return }
                 body(ExportRow(id: id, createdAt: createdAt, fingerprint: Self.fingerprint(row)))
             }
@@ -74,12 +74,12 @@ extension StoreReader {
         try readTogether {
             connection.extendDeadline(to: Self.patience)
             return try connection.cached(
-                exportQuery(
-                    texts: """
-                        , coalesce(body.content, (SELECT content FROM written_here WHERE item_id = timeline.id)), iif(body.is_transcription, body.content, body.transcription),
-                            \(Self.member("author")), \(Self.member("published_date"))
-                        """,
-                    isOfOne: true)
+                """
+                SELECT \(Self.hashed), coalesce(body.content, (SELECT content FROM written_here WHERE item_id = timeline.id)),
+                    iif(body.is_transcription, body.content, body.transcription),
+                    \(Self.member("author")), \(Self.member("published_date"))
+                \(Self.source) WHERE timeline.id = ?1
+                """
             ).bind(id).first { row in
                 Self.shown(row).map { ExportItem(shown: $0, fingerprint: Self.fingerprint(row)) }
             }
@@ -112,19 +112,13 @@ extension StoreReader {
 
     /// A change of another column touches no file.
     private static let fileColumns = ItemColumn.all.filter { $0.places.contains(.file) }
-    /// Before the texts: `fileColumns`, `pending` and four of `item_body`.
+    /// What files are made from, before the texts. The columns of `item_body` stand before its texts on the disk, so that
+    /// reading them reads no text.
+    private static let hashed =
+        fileColumns.of("timeline")
+        + ", pending, body.version, body.fetched_at, body.is_transcription, body.metadata"
     private static let hashedColumns = Int32(fileColumns.count + 5)
-
-    /// The columns that files are made from. Those of `item_body` stand before its texts on the disk, so that reading them
-    /// reads no text.
-    private func exportQuery(texts: String, isOfOne: Bool) -> String {
-        """
-        SELECT \(Self.fileColumns.of("timeline")), pending, body.version, body.fetched_at, body.is_transcription,
-            body.metadata \(texts)
-        FROM timeline LEFT JOIN item_body AS body ON body.item_id = timeline.id
-        \(isOfOne ? "WHERE timeline.id = ?1" : "")
-        """
-    }
+    private static let source = "FROM timeline LEFT JOIN item_body AS body ON body.item_id = timeline.id"
 
     private static func fingerprint(_ row: Statement) -> Fingerprint {
         var fingerprint = Fingerprint(form)

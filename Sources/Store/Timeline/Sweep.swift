@@ -99,7 +99,7 @@ extension Store {
     }
 
     /// Removes tombstones older than `limit`, but never the newest row: its number would be given to another item, which would
-    /// then count as known (`KnownItems`).
+    /// then count as known (`Schema.knownItems`).
     package func purgeTombstones(deletedBefore limit: Timestamp) throws(UserFacingError) {
         let isOld = "deleted_at < ? AND rowid < (SELECT max(rowid) FROM item)"
         guard try hasRow("SELECT 1 FROM item WHERE \(isOld) LIMIT 1", limit) else { return }
@@ -138,14 +138,11 @@ extension Store {
 
     package func liveCount(in intervals: [ClosedRange<Timestamp>]) throws(UserFacingError) -> Int {
         try read { connection in
-            var count = 0
-            for interval in intervals {
-                count +=
-                    try connection.cached(
-                        "SELECT count(*) FROM item WHERE created_at BETWEEN ? AND ? AND deleted_at IS NULL"
-                    ).bind(interval.lowerBound).bind(interval.upperBound).first { $0.int(0) } ?? 0
+            let count = try connection.cached(
+                "SELECT count(*) FROM item WHERE created_at BETWEEN ? AND ? AND deleted_at IS NULL")
+            return try intervals.reduce(0) { sum, interval in
+                sum + (try count.bind(interval.lowerBound).bind(interval.upperBound).first { $0.int(0) } ?? 0)
             }
-            return count
         }
     }
 

@@ -14,8 +14,6 @@ package struct Invariant: Sendable, Equatable, Codable {
     }
 
     package var holds: Bool { findings.isEmpty }
-
-    private enum CodingKeys: CodingKey { case name, rule, findings }
 }
 
 /// What holds in a sound file at every moment, whichever process was killed and when.

@@ -27,9 +27,8 @@ package struct LastVerification: Sendable, Equatable, Codable {
         let file = prsnl_open(Self.path(beside: database), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = read(file, &bytes, bytes.count)
-        let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+        let bytes = Descriptors.read(file, atMost: 255).bytes.prefix(256)
+        let fields = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         guard fields.count == 4, fields[0] == Self.title, let at = Timestamp(String(fields[1])),
             let differences = Int(fields[2]), fields[3] == epoch
         else { return nil }
