@@ -54,8 +54,7 @@ package final class StoreReader {
     private static let tables = [
         "copy", "coverage", "crowded_instant", "item", "local_edit", "local_item", "outbox", "outbox_attempt", "pull",
         "recurring_error", "rejected_item", "connectivity_transition", "item_body", "text_problem", "search_document",
-        "search_piece",
-        "search_due", "search_state", "search_tag", "change_log", "change_state", "written_here",
+        "search_piece", "search_due", "search_state", "search_tag", "change_log", "change_state", "written_here",
     ]
 
     /// In one transaction, because a daemon may be making the file: it is empty first, and then has its whole schema.
@@ -100,6 +99,13 @@ package final class StoreReader {
         }
     }
 
+    /// The same of a file that is open elsewhere in this process: on a thread of its own, beside the writer.
+    package static func damage(path: String) async throws(UserFacingError) -> [String] {
+        try await WorkerThread.result(of: "check") {
+            Result { () throws(UserFacingError) in try StoreReader(path: path).damage() }
+        }.get()
+    }
+
     func read<Result>(_ body: () throws -> Result) throws(UserFacingError) -> Result {
         try owner.run { () throws(UserFacingError) in
             do {
@@ -127,20 +133,5 @@ package final class StoreReader {
         try former.remove(from: connection)
         self.former = nil
         self.former = try FormerSchema(of: connection)
-    }
-}
-
-/// Reads a whole file to see whether it is sound: minutes for a large one, so on a thread of its own, over a connection of
-/// its own, beside the writer.
-package enum IntegrityCheck {
-    /// What SQLite's `quick_check` finds. Empty when all is well.
-    ///
-    /// - Throws: what `StoreReader` throws.
-    package static func damage(path: String) async throws(UserFacingError) -> [String] {
-        try await WorkerThread.result(of: "check") {
-            Result { () throws(UserFacingError) in
-                try StoreReader(path: path).damage()
-            }
-        }.get()
     }
 }

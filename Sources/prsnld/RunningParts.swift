@@ -78,7 +78,7 @@ extension RunningParts {
     func checkAfterUncleanStop(log: LogHandler) async {
         guard store.wasStoppedUncleanly else { return }
         do {
-            let damage = try await IntegrityCheck.damage(path: store.path)
+            let damage = try await StoreReader.damage(path: store.path)
             guard !damage.isEmpty else {
                 await store.noteSound()
                 return log(.info, .store, "the file was not closed properly the last time; it is sound")

@@ -44,7 +44,7 @@ struct LifetimeTests {
         let path = directory.file("prsnl.sqlite")
         try await Store(path: path).close()
         try await expectNothingLeft(threads: "check") {
-            let damage = try await IntegrityCheck.damage(path: path)
+            let damage = try await StoreReader.damage(path: path)
             #expect(damage.isEmpty)
         }
     }
