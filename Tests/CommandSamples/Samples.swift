@@ -214,8 +214,8 @@ package enum Samples {
             to: now)
         report.items = 10_312
         report.requests = 108
-        report.add(.init(sign: .onlyHere, itemID: "59ec0d4e-0000-4000-8000-000000000001", title: "Bread", readAt: now))
-        report.add(.init(sign: .skipped, reason: "the server does not show all items of one instant"))
+        report.add(.onlyHere, "59ec0d4e-0000-4000-8000-000000000001", title: "Bread", readAt: now)
+        report.add(.skipped, nil, reason: "the server does not show all items of one instant")
         return report
     }
 

@@ -1,11 +1,11 @@
 import CommandSamples
 import Console
 import PRSNLCore
-import Store
 import Testing
 
 @testable import Commands
 @testable import Requests
+@testable import Store
 
 @Suite struct StatusTextTests {
     @Test func aFreshFileSaysThatNothingIsKnown() throws {

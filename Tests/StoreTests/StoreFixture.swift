@@ -82,8 +82,8 @@ struct StoreFixture {
 extension Store {
     /// Commits as part of a pull of its own.
     @discardableResult
-    func commit(_ page: PageChange, at second: Int = 1_000) throws(UserFacingError) -> ChangeCounts {
+    func commit(_ page: PageChange, at second: Int = 1_000) throws(UserFacingError) -> PullRecord {
         let record = PullRecord(kind: .head, startedAt: StoreFixture.at(second))
-        return try commit([page], now: StoreFixture.at(second), record: record).counts
+        return try commit([page], now: StoreFixture.at(second), record: record)
     }
 }

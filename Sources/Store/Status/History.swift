@@ -21,18 +21,11 @@ package struct PullRecord: Sendable, Equatable, Codable {
     package var rejected = 0
     @Nullable package var errorCode: String? = nil
 
+    package var hasChanges: Bool { added + changed + deleted + suspects > 0 }
+
     package init(kind: Kind, startedAt: Timestamp) {
         self.kind = kind
         self.startedAt = startedAt
-    }
-}
-
-extension PullRecord {
-    mutating func add(_ counts: ChangeCounts) {
-        added += counts.added
-        changed += counts.changed + counts.restored
-        suspects += counts.suspects
-        rejected += counts.rejected
     }
 }
 
@@ -43,11 +36,7 @@ extension Store {
         let isNew = record.id == 0
         let id = try connection.prepare(
             """
-            INSERT INTO pull (id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted,
-                suspects, rejected, error_code)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-            ON CONFLICT (id) DO UPDATE SET ended_at = ?4, outcome = ?5, requests = ?6, pages = ?7, added = ?8,
-                changed = ?9, deleted = ?10, suspects = ?11, rejected = ?12, error_code = ?13
+            INSERT OR REPLACE INTO pull (\(PullRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             RETURNING id
             """
         ).bind(isNew ? nil : Int(record.id)).bind(record.kind.rawValue).bind(record.startedAt).bind(record.endedAt)
@@ -77,18 +66,17 @@ extension StoreReader {
     /// The newest pulls first.
     package func history(limit: Int = 100) throws(UserFacingError) -> [PullRecord] {
         try read {
-            try connection.prepare(
-                """
-                SELECT id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted, suspects,
-                    rejected, error_code
-                FROM pull ORDER BY id DESC LIMIT ?
-                """
-            ).bind(limit).all { PullRecord($0) }
+            try connection.prepare("SELECT \(PullRecord.columns) FROM pull ORDER BY id DESC LIMIT ?").bind(limit)
+                .all { PullRecord($0) }
         }
     }
 }
 
 extension PullRecord {
+    fileprivate static let columns = """
+        id, kind, started_at, ended_at, outcome, requests, pages, added, changed, deleted, suspects, rejected, error_code
+        """
+
     /// `nil` for one of a kind that a newer version writes.
     fileprivate init?(_ row: Statement) {
         guard let kind = row.text("kind").flatMap(Kind.init), let start = row.timestamp("started_at") else {

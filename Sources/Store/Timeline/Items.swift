@@ -262,7 +262,7 @@ extension StoreReader {
             shown.isOutdated = shown.fetchedAt != nil
             guard let kind = row.text(0).flatMap(TextProblem.Kind.init) else { return }
             shown.problem = TextProblem(
-                kind, failures: row.int(1), nextAt: row.timestamp(2), size: row.text(3) == nil ? nil : row.int(3),
+                kind: kind, failures: row.int(1), nextAt: row.timestamp(2), size: row.text(3) == nil ? nil : row.int(3),
                 code: row.text(4).flatMap(ErrorCode.init) ?? .storeBug, message: row.text(5) ?? "")
         }
     }
@@ -295,26 +295,23 @@ struct ItemPrefix {
         if try exists(prefix) { return prefix }
         if let bound = try boundID(of: prefix) { return bound }
         guard prefix.utf8.count >= Self.shortest else {
-            throw UserFacingError(
-                .itemUnknown,
+            throw unknown(
                 "\(prefix) is not the id of an item, and too short for the beginning of one: give \(Self.shortest) characters or more.",
-                consequence: consequence, recoverySuggestion: try queueHint(prefix))
+                try queueHint(prefix))
         }
         let found = try candidates(prefix)
         guard let first = found.first else {
             if isDeleted {
-                throw UserFacingError(
-                    .itemUnknown, "No item with the id \(Self.short(prefix)) was deleted in the last 30 days.",
-                    recoverySuggestion: "Those that were: `prsnlctl list --deleted`.")
+                throw unknown(
+                    "No item with the id \(Self.short(prefix)) was deleted in the last 30 days.",
+                    "Those that were: `prsnlctl list --deleted`.")
             }
             if try wasDeleted(prefix) {
-                throw UserFacingError(
-                    .itemUnknown, "The item \(Self.short(prefix)) was deleted.", consequence: consequence,
-                    recoverySuggestion: "Look at it with `prsnlctl show \(prefix)`, or `prsnlctl restore \(prefix)`.")
+                throw unknown(
+                    "The item \(Self.short(prefix)) was deleted.",
+                    "Look at it with `prsnlctl show \(prefix)`, or `prsnlctl restore \(prefix)`.")
             }
-            throw UserFacingError(
-                .itemUnknown, "The copy has no item with the id \(Self.short(prefix)).",
-                consequence: consequence, recoverySuggestion: try queueHint(prefix))
+            throw unknown("The copy has no item with the id \(Self.short(prefix)).", try queueHint(prefix))
         }
         guard found.count == 1 else {
             throw UserFacingError(
@@ -324,6 +321,10 @@ struct ItemPrefix {
                 consequence: consequence)
         }
         return first
+    }
+
+    private func unknown(_ message: String, _ suggestion: Advice?) -> UserFacingError {
+        UserFacingError(.itemUnknown, message, consequence: consequence, recoverySuggestion: suggestion)
     }
 
     /// What looks like the number of a write.
@@ -364,9 +365,9 @@ struct ItemPrefix {
         ).bind(local).first { ($0.text(0), $0.int(1) == 1) }
         guard case (let id?, let wasThere)? = bound, try exists(id) else { return nil }
         guard isForDeletion, wasThere else { return id }
-        throw UserFacingError(
-            .itemUnknown, "The URL of \(local) was on the server before you captured it.", consequence: consequence,
-            recoverySuggestion: "To delete that older item: `prsnlctl delete \(id)`.")
+        throw unknown(
+            "The URL of \(local) was on the server before you captured it.",
+            "To delete that older item: `prsnlctl delete \(id)`.")
     }
 
     /// Ids are compared by bytes, so that those with a prefix lie between it and its successor.

@@ -49,26 +49,6 @@ package enum Novelty: Sendable, Equatable {
     case news
 }
 
-/// What a commit changed.
-package struct ChangeCounts: Sendable, Equatable {
-    package var added = 0
-    package var changed = 0
-    /// Items that had been missing or deleted and are back.
-    package var restored = 0
-    package var suspects = 0
-    package var rejected = 0
-
-    package init() {}
-
-    package static func += (left: inout ChangeCounts, right: ChangeCounts) {
-        left.added += right.added
-        left.changed += right.changed
-        left.restored += right.restored
-        left.suspects += right.suspects
-        left.rejected += right.rejected
-    }
-}
-
 extension Store {
     // MARK: Before the proof
 
@@ -166,29 +146,27 @@ extension Store {
     ///
     /// - Parameters:
     ///   - now: The time that suspicions and first sightings get.
-    ///   - record: The pull that the pages belong to. Its row in the history is kept up to date, and `record.id` set.
+    ///   - record: The pull that the pages belong to. Its row in the history is kept up to date.
     ///   - formerSize: bytes that texts which were replaced may have together (`FormerTexts`).
+    /// - Returns: The record with what has changed, and with its id.
     package func commit(
         _ pages: [PageChange], now: Timestamp, record: PullRecord, formerSize: Int = 0
-    ) throws(UserFacingError) -> (counts: ChangeCounts, record: PullRecord) {
+    ) throws(UserFacingError) -> PullRecord {
         try requireRoom()
         var next = coverage
         for page in pages {
             if let interval = page.coverage { next.insert(interval) }
         }
         var record = record
-        var counts = ChangeCounts()
         var processed: [String] = []
         try write { connection in
-            processed = []
             var deltas = CounterDeltas()
             expectsCreations = try Self.expectsCreations(connection)
             for page in pages {
-                counts += try self.apply(page, now: now, formerSize: formerSize, deltas: &deltas, connection)
+                try self.apply(page, now: now, formerSize: formerSize, &record, &deltas, connection)
                 processed += try noteProcessed(page, now: now, connection)
             }
             record.pages += pages.count
-            record.add(counts)
             if next != coverage || coverageIsNewer { try Self.save(next, connection) }
             try deltas.save(connection)
             record = try Self.save(record, connection)
@@ -197,7 +175,7 @@ extension Store {
         coverageIsNewer = false
         noteRejected(pages)
         inFlight.noteProcessed(processed)
-        return (counts, record)
+        return record
     }
 
     /// Lets go what waits in the outbox for items that the server has processed.
@@ -221,17 +199,17 @@ extension Store {
     }
 
     private func apply(
-        _ page: PageChange, now: Timestamp, formerSize: Int, deltas: inout CounterDeltas, _ connection: Connection
-    ) throws -> ChangeCounts {
-        guard let statements else { return ChangeCounts() }
-        var counts = ChangeCounts()
+        _ page: PageChange, now: Timestamp, formerSize: Int, _ record: inout PullRecord,
+        _ deltas: inout CounterDeltas, _ connection: Connection
+    ) throws {
+        guard let statements else { return }
         // Before the page's own items are there: in a backfill there is then nothing to compare with.
         if let statement = statements.markMissing.binding(absenceOf: page) {
-            counts.suspects += try statement.bind(now).run()
+            record.suspects += try statement.bind(now).run()
         }
         let written = inFlight.writtenSince(page.asOf)
         for id in written.keys {
-            counts.suspects -= try connection.cached(
+            record.suspects -= try connection.cached(
                 "UPDATE item SET missing_since = NULL WHERE id = ? AND missing_since = ?"
             ).bind(id.text).bind(now).run()
         }
@@ -241,7 +219,7 @@ extension Store {
             let write = written.isEmpty ? nil : written[ByteText(shown.id)]
             guard let item = write == nil ? shown : write?.applied(to: shown) else { continue }
             if try statements.insertItem.bind(item).run() == 1 {
-                counts.added += 1
+                record.added += 1
                 deltas.live += 1
                 try noteArrival(item, connection)
                 continue
@@ -253,9 +231,10 @@ extension Store {
             }
             let wasDeleted = try statements.deletedItem.bind(item.id).hasRow()
             let changed = try statements.updateItem.bind(item).run()
-            counts.changed += changed
+            record.changed += changed
             if changed > 0, try hasWaitingEdit.bind(item.id).hasRow() { edited.append(item.id) }
-            counts.restored += try statements.reviveItem.bind(item.id).run()
+            // Those that had been missing or deleted, and are back.
+            record.changed += try statements.reviveItem.bind(item.id).run()
             if wasDeleted {
                 deltas.live += 1
                 deltas.deleted -= 1
@@ -266,9 +245,8 @@ extension Store {
             let writer = self.writer(connection, now: now)
             for id in edited { try writer.refreshLocalEdit(id) }
         }
-        counts.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
+        record.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
         try Self.note(page.collision, provenIn: page.proven, now: now, connection)
-        return counts
     }
 }
 

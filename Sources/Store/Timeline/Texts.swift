@@ -33,9 +33,8 @@ extension Timestamp {
 /// What became of one question for a text.
 package struct TextAnswer: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
-        case text(ItemText)
-        /// Stored as what it is, and asked for again: it may not be the text that the row is of.
-        case doubted(ItemText, TextProblem)
+        /// - Parameter doubt: It is stored as what it is, and asked for again: it may not be the text that the row is of.
+        case text(ItemText, doubt: TextProblem? = nil)
         /// The copy had it already.
         case known
         /// It could not be had.
@@ -51,19 +50,14 @@ package struct TextAnswer: Sendable, Equatable {
     }
 
     /// Bytes of memory, about.
-    package var size: Int {
-        switch outcome {
-        case .text(let text), .doubted(let text, _): text.size
-        case .known, .problem: 0
-        }
-    }
+    package var size: Int { if case .text(let text, _) = outcome { text.size } else { 0 } }
 
     /// The server's list may show the item otherwise by now, or not at all.
     package var doubtsRow: Bool {
         switch outcome {
-        case .doubted(let text, _): due.rowHasVersion && text.updatedAt != nil
+        case .text(let text, let doubt): doubt != nil && due.rowHasVersion && text.updatedAt != nil
         case .problem(let problem): problem.code == .textNotFound && problem.kind == .failing
-        case .text, .known: false
+        case .known: false
         }
     }
 }
@@ -87,15 +81,12 @@ package struct TextProblem: Sendable, Equatable {
     package var code: ErrorCode
     package var message: String
 
-    package init(
-        _ kind: Kind, failures: Int, nextAt: Timestamp?, size: Int? = nil, code: ErrorCode, message: String
-    ) {
-        self.kind = kind
-        self.failures = failures
-        self.nextAt = nextAt
-        self.size = size
-        self.code = code
-        self.message = message
+}
+
+extension TextProblem {
+    /// After those that were met before.
+    package init(_ kind: Kind, of due: DueText, nextAt: Timestamp?, code: ErrorCode, message: String) {
+        self.init(kind: kind, failures: due.failures + 1, nextAt: nextAt, code: code, message: message)
     }
 }
 
@@ -228,13 +219,8 @@ extension Store {
             FROM text_problem
             WHERE kind = 'too_large' AND size < CASE error_code WHEN '\(ErrorCode.answerTooLarge.rawValue)' THEN ?2 ELSE ?1 END
             """
-        let any = try read { connection in
-            try connection.prepare("SELECT 1 \(condition) LIMIT 1").bind(text).bind(answer).hasRow()
-        }
-        guard any else { return }
-        try write { connection in
-            try connection.prepare("DELETE \(condition)").bind(text).bind(answer).run()
-        }
+        guard try hasRow("SELECT 1 \(condition) LIMIT 1", text, answer) else { return }
+        try run("DELETE \(condition)", text, answer)
     }
 
     /// A sweep has read all rows. Of those that say no time of their last change, it cannot tell whether their text is another
@@ -289,17 +275,16 @@ extension Store {
             for answer in answers {
                 let due = answer.due
                 switch answer.outcome {
-                case .text(let text):
+                case .text(let text, let doubt):
                     try FormerTexts.keep(due.id, replacedBy: text, at: now, limit: formerSize, connection)
                     guard try Self.store(text, of: due, at: now, connection) else { continue }
-                    if !due.isPending || due.isStuck { try marks.bind(due.rowVersion).bind(due.id).run() }
-                    try heals.bind(due.id).run()
-                    record.added += 1
-                case .doubted(let text, let problem):
-                    try FormerTexts.keep(due.id, replacedBy: text, at: now, limit: formerSize, connection)
-                    guard try Self.store(text, of: due, at: now, connection) else { continue }
-                    try marks.bind(nil as Timestamp?).bind(due.id).run()
-                    try Self.save(problem, of: due, connection)
+                    if let doubt {
+                        try marks.bind(nil as Timestamp?).bind(due.id).run()
+                        try Self.save(doubt, of: due, connection)
+                    } else {
+                        if !due.isPending || due.isStuck { try marks.bind(due.rowVersion).bind(due.id).run() }
+                        try heals.bind(due.id).run()
+                    }
                     record.added += 1
                 case .known: try marks.bind(due.rowVersion).bind(due.id).run()
                 case .problem(let problem): try Self.save(problem, of: due, connection)
@@ -327,7 +312,9 @@ extension Store {
             VALUES (?, ?, ?, ?, ?, ?, ?)
             """
         ).bind(due.id).bind(Self.version(of: text, due)).bind(now).bind(text.transcriptionIsContent ? 1 : 0)
-            .bind(text.metadata).run(withBorrowed: text.content, text.transcription)
+            .bind(text.metadata)
+            // They may be long.
+            .borrowing(text.content) { try $0.borrowing(text.transcription) { try $0.run() } }
         return true
     }
 
@@ -358,15 +345,5 @@ extension Store {
         throw UserFacingError(
             .diskFull, "Only \(free >> 20) MiB are free on the disk of \(path); \((needed >> 20) + 1) MiB are needed.",
             consequence: "No more texts are fetched or indexed. New items and writes go on while there is room.")
-    }
-}
-
-extension Statement {
-    /// Binds two texts that may be long, without a copy of them, and runs.
-    @discardableResult
-    fileprivate func run(withBorrowed first: String?, _ second: String?) throws -> Int {
-        try borrowing(first) { statement in
-            try statement.borrowing(second) { statement in try statement.run() }
-        }
     }
 }

@@ -42,14 +42,6 @@ package struct VerifyReport: Sendable, Equatable, Codable {
             for text in [itemID, title, reason].compactMap(\.self) + fields { JSONText.appendString(text, to: &bytes) }
             return bytes.count + 160
         }
-
-        package init(
-            sign: Sign, itemID: String? = nil, title: String? = nil, fields: [String] = [], reason: String? = nil,
-            readAt: Timestamp? = nil
-        ) {
-            (self.sign, self.fields) = (sign, fields)
-            (self.itemID, self.title, self.reason, self.readAt) = (itemID, title, reason, readAt)
-        }
     }
 
     package var schemaVersion = 1
@@ -99,15 +91,20 @@ package struct VerifyReport: Sendable, Equatable, Codable {
 
     package var counted: Int { onlyThere + onlyHere + differing + skipped + inMotion }
 
-    package mutating func add(_ difference: Difference) {
-        switch difference.sign {
+    package mutating func add(
+        _ sign: Difference.Sign, _ itemID: String?, title: String? = nil, fields: [String] = [],
+        reason: String? = nil, readAt: Timestamp? = nil
+    ) {
+        let difference = Difference(
+            sign: sign, itemID: itemID, title: title, fields: fields, reason: reason, readAt: readAt)
+        switch sign {
         case .onlyThere: onlyThere += 1
         case .onlyHere: onlyHere += 1
         case .differs: differing += 1
         case .skipped: skipped += 1
         case .inMotion: inMotion += 1
         }
-        if difference.sign != .inMotion { outcome = .different }
+        if sign != .inMotion { outcome = .different }
         size.bytes += difference.size
         if size.bytes <= Self.largest { differences.append(difference) }
     }

@@ -35,8 +35,7 @@ struct Identity: Sendable {
         }
         guard let dialect = page.dialect else {
             throw SyncFailure(
-                UserFacingError(.dialectUnknown, "The server's timeline has no form that prsnld knows."),
-                verdict: .tryRarely)
+                .dialectUnknown, "The server's timeline has no form that prsnld knows.")
         }
         try refuseKey(first.first, dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
@@ -69,9 +68,8 @@ struct Identity: Sendable {
         if dialect == .cursor, binding.accountID == nil {
             if session.first.isLogin {
                 throw SyncFailure(
-                    UserFacingError(
-                        .accountChanged, "This copy was made without a login and holds the items of all accounts.",
-                        consequence: "Nothing was written."), verdict: .tryRarely)
+                    .accountChanged, "This copy was made without a login and holds the items of all accounts.",
+                    consequence: "Nothing was written.")
             }
             try refuseNone(session.first)
         }
@@ -84,18 +82,15 @@ struct Identity: Sendable {
         guard binding.accountID != nil else { return }
         if session.first == .none {
             throw SyncFailure(
-                UserFacingError(
-                    .needsLogin, "This copy is of an account, and there is no login.",
-                    consequence: "Nothing was asked and nothing was written; writes wait in the queue."),
-                verdict: .tryRarely)
+                .needsLogin, "This copy is of an account, and there is no login.",
+                consequence: "Nothing was asked and nothing was written; writes wait in the queue.")
         }
         guard let known = binding.accountSubject, let subject = session.subject,
             ByteText(subject) != ByteText(known)
         else { return }
         throw SyncFailure(
-            UserFacingError(
-                .accountChanged, "The login is of another account than the one this copy is of.",
-                consequence: "Nothing was asked and nothing was written."), verdict: .tryRarely)
+            .accountChanged, "The login is of another account than the one this copy is of.",
+            consequence: "Nothing was asked and nothing was written.")
     }
 
     /// Dialect C shows the items of all accounts where no credentials are shown.
@@ -114,9 +109,8 @@ struct Identity: Sendable {
     private func refuseKey(_ credentials: Credentials, _ dialect: Dialect) throws(SyncFailure) {
         guard dialect == .cursor, case .apiKey = credentials else { return }
         throw SyncFailure(
-            UserFacingError(
-                .needsLogin, "This server needs a login; an API key does not name an account there.",
-                consequence: "Nothing was written."), verdict: .tryRarely)
+            .needsLogin, "This server needs a login; an API key does not name an account there.",
+            consequence: "Nothing was written.")
     }
 
     /// Asks the server, in this session, whose it takes it for, and compares with the account that the copy is bound to. The
@@ -135,10 +129,9 @@ struct Identity: Sendable {
             // The server does not take the token for what it says; a renewed one it may.
             let isRenewed = client.distrust(shown)
             let failure = SyncFailure(
-                UserFacingError(
-                    .accountChanged,
-                    "The server answers as another account than the one this copy is of; the login has probably expired.",
-                    consequence: "Nothing of that account was written."),
+                .accountChanged,
+                "The server answers as another account than the one this copy is of; the login has probably expired.",
+                consequence: "Nothing of that account was written.",
                 verdict: isRenewed ? .retry(after: nil) : .tryRarely,
                 origin: .server(endpoint: Self.accountEndpoint))
             if !isRenewed { shared.refusedLogin = (shown, failure) }
@@ -160,10 +153,9 @@ struct Identity: Sendable {
     private func refuse(_ account: Account, shownTo shown: Credentials) throws(SyncFailure) {
         guard let subject = shown.subject, account.isCertainlyNot(subject) else { return client.trust(shown) }
         throw SyncFailure(
-            UserFacingError(
-                .loginExpired,
-                "The server answers as another account than the login's; the login has probably expired.",
-                consequence: "Nothing was written."),
+            .loginExpired,
+            "The server answers as another account than the login's; the login has probably expired.",
+            consequence: "Nothing was written.",
             verdict: client.distrust(shown) ? .retry(after: nil) : .tryRarely,
             origin: .server(endpoint: Self.accountEndpoint))
     }
@@ -173,16 +165,15 @@ struct Identity: Sendable {
     func check(_ page: TimelinePage, is dialect: Dialect) throws(SyncFailure) {
         guard let other = page.dialect else {
             throw SyncFailure(
-                UserFacingError(
-                    .unexpectedShape, "The server's page does not say how it goes on.",
-                    consequence: "Nothing of that page was written."), verdict: .retry(after: nil))
+                .unexpectedShape, "The server's page does not say how it goes on.",
+                consequence: "Nothing of that page was written.",
+                verdict: .retry(after: nil))
         }
         guard other != dialect else { return }
         throw SyncFailure(
-            UserFacingError(
-                .serverChanged,
-                "The server answers in dialect \(other.rawValue); this copy is of one that spoke \(dialect.rawValue).",
-                consequence: "Nothing was written."), verdict: .tryRarely)
+            .serverChanged,
+            "The server answers in dialect \(other.rawValue); this copy is of one that spoke \(dialect.rawValue).",
+            consequence: "Nothing was written.")
     }
 
     private func bind(_ binding: Binding) async throws(SyncFailure) {

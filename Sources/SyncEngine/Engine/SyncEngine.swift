@@ -52,8 +52,7 @@ package final class SyncEngine: Sendable {
             log: log)
         replayer = Replayer(
             store: store, identity: identity, network: network, shared: shared, inbox: inbox, time: time,
-            random: random,
-            log: log)
+            random: random, log: log)
         indexer = SearchIndexer(
             store: store, shared: shared, heartbeat: Heartbeat("the search index"), time: time, log: log)
         network.serve(self)

@@ -43,6 +43,14 @@ struct SyncFailure: Error, Sendable {
         logText = error.inFull
     }
 
+    /// What is found out here.
+    init(
+        _ code: ErrorCode, _ message: String, consequence: String? = nil, verdict: Verdict = .tryRarely,
+        origin: Origin = .server(endpoint: "GET /api/timeline")
+    ) {
+        self.init(UserFacingError(code, message, consequence: consequence), verdict: verdict, origin: origin)
+    }
+
     init(_ error: APIError) {
         if error.kind == .sessionEnded {
             self = .sessionEnded
@@ -108,11 +116,7 @@ struct SyncFailure: Error, Sendable {
 
     /// Whether it may be of the one item that was asked for, so that another one may be answered.
     var isOfOneItem: Bool {
-        switch origin {
-        case .server: break
-        case .renewal, .session, .database: return false
-        }
-        if verdict == .cancelled { return false }
+        guard case .server = origin, verdict != .cancelled else { return false }
         if case .retry(after: .some) = verdict { return false }
         return switch error.code {
         case .forbidden, .timedOut: true
@@ -129,13 +133,12 @@ struct SyncFailure: Error, Sendable {
     var isOfAccount: Bool { endpoint == Identity.accountEndpoint }
 
     static let sessionEnded = SyncFailure(
-        UserFacingError(
-            .timelineUnsettled, "The login was renewed or replaced while the server was read.",
-            consequence: "What was read with the one before was not written; it is asked for again."),
+        .timelineUnsettled, "The login was renewed or replaced while the server was read.",
+        consequence: "What was read with the one before was not written; it is asked for again.",
         verdict: .retry(after: nil), origin: .session)
 
     static let cancelled = SyncFailure(
-        UserFacingError(.cancelled, "The pull was stopped.", consequence: "What it had read is kept."),
+        .cancelled, "The pull was stopped.", consequence: "What it had read is kept.",
         verdict: .cancelled)
 
     private static func verdict(of error: APIError) -> Verdict {

@@ -232,7 +232,7 @@ struct CursorPlan: Sendable, Equatable {
 
     private static func broken(_ message: String) -> SyncFailure {
         SyncFailure(
-            UserFacingError(.pageContradictory, message, consequence: "Nothing of that page was written."),
+            .pageContradictory, message, consequence: "Nothing of that page was written.",
             verdict: .retry(after: nil))
     }
 }

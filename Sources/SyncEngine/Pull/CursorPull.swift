@@ -8,7 +8,6 @@ struct CursorPull {
     let identity: Identity
     let time: TimeSource
     let committer: PageCommitter
-    let requests: RequestCounter
     let size: PageSize
     /// Called with each page: how many items it had, and where on the timeline the pull stands.
     let onPage: @Sendable (_ items: Int, _ position: Timestamp?) -> Void
@@ -125,7 +124,7 @@ struct CursorPull {
     ) async throws(SyncFailure) -> Fetched {
         let start = time.uptime()
         let asOf = if let known { known } else { await store.deliveries }
-        requests.add()
+        committer.requests.add()
         let page = try await SyncFailure.from(
             try await session.timeline(TimelineRequest(.before(request.before), limit: request.limit)))
         try identity.check(page, is: .cursor)
@@ -278,7 +277,7 @@ extension CursorPull {
     /// Whether the server still has one of these items.
     private func hasAny(of ids: [String], _ session: ClientSession) async throws(SyncFailure) -> Bool {
         for id in ids.prefix(Self.witnesses) {
-            requests.add()
+            committer.requests.add()
             do throws(APIError) {
                 guard try await session.itemExists(id) else { continue }
             } catch {
@@ -286,7 +285,7 @@ extension CursorPull {
                 guard !error.saysNothingOfTheItem else { throw SyncFailure(error) }
             }
             // Items of any account are found by their id. The page may be another account's, and that is then the failure.
-            try await identity.prove(session, counting: requests)
+            try await identity.prove(session, counting: committer.requests)
             return true
         }
         return false

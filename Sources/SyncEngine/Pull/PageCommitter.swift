@@ -27,12 +27,10 @@ final class PageCommitter {
 
     private let store: Store
     private let identity: Identity
-    private let requests: RequestCounter
+    let requests = RequestCounter()
     private let time: TimeSource
     /// The pull's row in the history, as of the last commit.
     var record: PullRecord
-    /// Whether anything new was committed.
-    var foundNews: Bool { record.added + record.changed + record.suspects + record.deleted > 0 }
 
     private var group: [PageChange] = []
     /// What the group's pages were read in: one proof covers them all.
@@ -50,12 +48,9 @@ final class PageCommitter {
     private var committingSize = 0
     private let commitIsDone = Flag()
 
-    init(
-        store: Store, identity: Identity, requests: RequestCounter, time: TimeSource, record: PullRecord
-    ) {
+    init(store: Store, identity: Identity, time: TimeSource, record: PullRecord) {
         self.store = store
         self.identity = identity
-        self.requests = requests
         self.time = time
         self.record = record
         savedAt = time.uptime()
@@ -143,7 +138,7 @@ final class PageCommitter {
             record.requests = requests.count
             if novelty == .news {
                 let formerSize = identity.shared.settings.formerTextsMaxSize
-                return try await store.commit(pages, now: time.now(), record: record, formerSize: formerSize).record
+                return try await store.commit(pages, now: time.now(), record: record, formerSize: formerSize)
             }
             await store.noteUnchanged(pages)
             if saves { try await store.saveCoverage() }

@@ -9,7 +9,6 @@ struct PassPull {
     let time: TimeSource
     let dialect: Dialect
     let committer: PageCommitter
-    let requests: RequestCounter
     let size: PageSize
     let onPage: @Sendable (_ items: Int, _ total: Int?) -> Void
 
@@ -22,10 +21,9 @@ struct PassPull {
 
     /// Reads everything, until a pass holds.
     ///
+    /// - Returns: How many items there are.
     /// - Throws: `SyncFailure` with `timeline_unsettled` after five passes that did not; what they read is kept.
-    func run(
-        pacing: Pacing?
-    ) async throws(SyncFailure) -> (record: PullRecord, total: Int) {
+    func run(pacing: Pacing?) async throws(SyncFailure) -> Int {
         do {
             for _ in 0..<Self.mostPasses {
                 // These dialects name no account, but pages of two of them do not make a list.
@@ -34,9 +32,9 @@ struct PassPull {
                 let asOf = await store.deliveries
                 let pass = try await onePassWithPagesThatFit(session, pacing)
                 try await committer.flush()
-                if let pass {
-                    return (try await finish(startedAt: pass.startedAt, asOf: asOf), pass.total)
-                }
+                guard let pass else { continue }
+                try await finish(startedAt: pass.startedAt, asOf: asOf)
+                return pass.total
             }
         } catch {
             let failure = SyncFailure(error)
@@ -53,19 +51,19 @@ struct PassPull {
             throw failure
         }
         throw SyncFailure(
-            UserFacingError(
-                .timelineUnsettled, "The timeline changed during each of \(Self.mostPasses) passes.",
-                consequence: "New items were kept; deletions are not known."), verdict: .retry(after: nil))
+            .timelineUnsettled, "The timeline changed during each of \(Self.mostPasses) passes.",
+            consequence: "New items were kept; deletions are not known.",
+            verdict: .retry(after: nil))
     }
 
-    private func finish(startedAt start: Timestamp, asOf: Int) async throws -> PullRecord {
+    private func finish(startedAt start: Timestamp, asOf: Int) async throws {
         try await store.forgetUnversionedTexts()
-        if try await store.isAsSeen(), await store.coverage.isComplete, !committer.foundNews {
+        if try await store.isAsSeen(), await store.coverage.isComplete, !committer.record.hasChanges {
             await store.notePassUnchanged(startedAt: start)
-            try await store.saveCoverage()
-            return committer.record
+            return try await store.saveCoverage()
         }
-        return try await store.finishPass(startedAt: start, at: time.now(), record: committer.record, asOf: asOf)
+        committer.record = try await store.finishPass(
+            startedAt: start, at: time.now(), record: committer.record, asOf: asOf)
     }
 
     // MARK: One pass
@@ -161,7 +159,7 @@ struct PassPull {
         let again = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard again.page.count == 0, again.page.total == 0 else { return false }
         for known in try await store.known(from: .earliest, limit: Self.witnesses) {
-            requests.add()
+            committer.requests.add()
             if try await session.itemExists(known.id) {
                 throw CursorPlan.contradictory("it is empty, and the server still has an item of the copy")
             }
@@ -273,7 +271,7 @@ struct PassPull {
     }
 
     private static let noTotal = SyncFailure(
-        UserFacingError(.unexpectedShape, "The server's page does not say how many items there are."),
+        .unexpectedShape, "The server's page does not say how many items there are.",
         verdict: .retry(after: nil))
 
     // MARK: Requests
@@ -319,7 +317,7 @@ struct PassPull {
     ) async throws -> Fetched {
         let start = time.uptime()
         let asOf = await store.deliveries
-        requests.add()
+        committer.requests.add()
         let page = try await session.timeline(
             TimelineRequest(.page(number.number), limit: number.limit, etag: etag))
         if !page.notModified { try identity.check(page, is: dialect) }

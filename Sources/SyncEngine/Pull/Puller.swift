@@ -71,9 +71,9 @@ struct Puller: Sendable {
         let coverage = await store.coverage
         let isFirst = coverage.intervals.isEmpty
         let newest = coverage.newest ?? .earliest
-        return try await record(isFirst ? .backfill : .head) { committer, requests throws(SyncFailure) in
+        return try await record(isFirst ? .backfill : .head) { committer throws(SyncFailure) in
             // The first answer tells the server's clock.
-            let lowest = try await cursorPull(committer, requests).run(
+            let lowest = try await cursorPull(committer).run(
                 top: nil, bottom: isFirst ? .earliest : newest.next,
                 floor: { headBottom(coverage, newAsOf: newAsOf, ahead: ahead) }, readAt: start, pageSize: pageSize,
                 knownNewest: newest
@@ -81,11 +81,11 @@ struct Puller: Sendable {
             if isFirst { return }
             try await pending(below: lowest, coverage, ahead) { place throws(SyncFailure) in
                 let before = committer.record.changed
-                _ = try await cursorPull(committer, requests).run(
+                _ = try await cursorPull(committer).run(
                     top: place, bottom: place, readAt: start, pageSize: pageSize, knownNewest: newest)
                 return committer.record.changed > before
             }
-        }
+        }.0
     }
 
     /// Looks at a page with items that the server worked on when they were read, further down than the head. Where they have changed,
@@ -140,11 +140,11 @@ struct Puller: Sendable {
                 let lastRead = serverTime(of: max(readBelow, newAsOf ?? .earliest), ahead) ?? ServerTime(bottom)
                 bottom = min(bottom, lastRead.advanced(by: .zero - Self.overlap).written)
             }
-            changes += try await record(.backfill) { committer, requests throws(SyncFailure) in
-                _ = try await cursorPull(committer, requests).run(
+            changes += try await record(.backfill) { committer throws(SyncFailure) in
+                _ = try await cursorPull(committer).run(
                     top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize,
                     knownNewest: coverage.newest ?? .earliest)
-            }
+            }.0
         }
         return changes
     }
@@ -156,7 +156,7 @@ struct Puller: Sendable {
         let gap = await store.coverage.gaps(sweeping: sweeping).first
         if let gap, gap == known {
             throw SyncFailure(
-                UserFacingError(.storeBug, "The gap below \(gap.upperBound) does not close."),
+                .storeBug, "The gap below \(gap.upperBound) does not close.",
                 verdict: .retry(after: nil))
         }
         known = gap
@@ -194,20 +194,21 @@ struct Puller: Sendable {
         if fromStart { await store.abandonSweep() }
         if await store.coverage.sweepStart == nil { await store.beginSweep(at: time.now()) }
         let readAt = await store.coverage.sweepStart ?? time.now()
-        var end = CursorPull.End.reachedBottom
         let live = try await SyncFailure.from(try await store.liveCount())
         let left = try await SyncFailure.from(try await store.liveCount(in: store.coverage.gaps(sweeping: true)))
         let meter = PullMeter(ProgressMeter(.sweep, of: live, after: live - left, time: time), shared)
-        let changes = try await record(.sweep) { committer, requests throws(SyncFailure) in
+        let (changes, end) = try await record(.sweep) { committer throws(SyncFailure) in
+            var end = CursorPull.End.reachedBottom
             var known: ClosedRange<Timestamp>?
             while end == .reachedBottom, let gap = try await nextGap(after: &known, sweeping: true) {
                 let newest = await store.coverage.newest ?? .earliest
-                end = try await cursorPull(committer, requests, meter).run(
+                end = try await cursorPull(committer, meter).run(
                     top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
                     pageSize: pageSize, knownNewest: newest, pacing: pacing
                 ).end
             }
             if end == .gaveWay { committer.record.outcome = .incomplete }
+            return end
         }
         if end == .gaveWay {
             try await SyncFailure.from(try await store.saveCoverage())
@@ -222,19 +223,17 @@ struct Puller: Sendable {
     func recent(pageSize: Int, pacing: Pacing) async throws(SyncFailure) -> Changes {
         let start = time.now()
         let newest = await store.coverage.newest ?? .earliest
-        return try await record(.head) { committer, requests throws(SyncFailure) in
-            _ = try await cursorPull(committer, requests).run(
+        return try await record(.head) { committer throws(SyncFailure) in
+            _ = try await cursorPull(committer).run(
                 top: nil, bottom: .earliest, readAt: start, pageSize: pageSize, knownNewest: newest, pacing: pacing)
-        }
+        }.0
     }
 
-    private func cursorPull(
-        _ committer: PageCommitter, _ requests: RequestCounter, _ meter: PullMeter? = nil
-    ) -> CursorPull {
+    private func cursorPull(_ committer: PageCommitter, _ meter: PullMeter? = nil) -> CursorPull {
         let meter = meter ?? self.meter(committer.record.kind)
         return CursorPull(
-            store: store, identity: identity, time: time, committer: committer, requests: requests,
-            size: cursorSize, onPage: { meter.page($0, $1) })
+            store: store, identity: identity, time: time, committer: committer, size: cursorSize,
+            onPage: { meter.page($0, $1) })
     }
 
     private func meter(_ kind: PullRecord.Kind, of expected: Int? = nil) -> PullMeter {
@@ -246,65 +245,53 @@ struct Puller: Sendable {
     func pass(
         _ dialect: Dialect, pacing: Pacing?
     ) async throws(SyncFailure) -> (changes: Changes, total: Int) {
-        var total = 0
-        let changes = try await record(.pass) { committer, requests throws(SyncFailure) in
-            (committer.record, total) = try await passPull(dialect, committer, requests).run(pacing: pacing)
+        try await record(.pass) { committer throws(SyncFailure) in
+            try await passPull(dialect, committer).run(pacing: pacing)
         }
-        return (changes, total)
     }
 
     /// The newest items. The head says how many there are on the server, for comparing.
     func headOfPages(
         _ dialect: Dialect, etag: String?, pageSize: Int, lastPoll: Timestamp
     ) async throws(SyncFailure) -> (changes: Changes, head: PassPull.Head) {
-        var head = PassPull.Head()
-        let changes = try await record(.head) { committer, requests throws(SyncFailure) in
-            head = try await passPull(dialect, committer, requests).head(
-                etag: etag, pageSize: pageSize, lastPoll: lastPoll)
+        try await record(.head) { committer throws(SyncFailure) in
+            try await passPull(dialect, committer).head(etag: etag, pageSize: pageSize, lastPoll: lastPoll)
         }
-        return (changes, head)
     }
 
-    private func passPull(
-        _ dialect: Dialect, _ committer: PageCommitter, _ requests: RequestCounter
-    ) -> PassPull {
+    private func passPull(_ dialect: Dialect, _ committer: PageCommitter) -> PassPull {
         let meter = self.meter(committer.record.kind)
         return PassPull(
-            identity: identity, store: store, time: time, dialect: dialect, committer: committer,
-            requests: requests, size: passSize, onPage: { meter.page($0, of: $1) })
+            identity: identity, store: store, time: time, dialect: dialect, committer: committer, size: passSize,
+            onPage: { meter.page($0, of: $1) })
     }
 
     // MARK: Absence
 
     func check(accepted: Bool, manual: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
-        var held = 0
-        let changes = try await record(.check) { committer, requests throws(SyncFailure) in
-            (committer.record, held) = try await AbsenceCheck(
-                store: store, identity: identity, time: time, requests: requests
-            ).run(record: committer.record, accepted: accepted, manual: manual)
+        try await record(.check) { committer throws(SyncFailure) in
+            let check = AbsenceCheck(store: store, identity: identity, time: time, requests: committer.requests)
+            let held: Int
+            (committer.record, held) = try await check.run(
+                record: committer.record, accepted: accepted, manual: manual)
+            return held
         }
-        return (changes, held)
     }
 
     // MARK: Texts
 
     /// The texts that are due, and then the rows of items that turned out to have changed.
     func texts(_ dialect: Dialect, pacing: Pacing) async throws(SyncFailure) -> (changes: Changes, end: TextPull.End) {
-        var end = TextPull.End.done
-        var doubtful: [Timestamp] = []
         let expected = try await SyncFailure.from(try await store.missingTexts())
         let meter = shared.texts.withLock { texts in
             let meter = texts?.goingOn(with: expected) ?? self.meter(.texts, of: expected)
             texts = meter
             return meter
         }
-        var changes = try await record(.texts) { committer, requests throws(SyncFailure) in
-            var pull = textPull(committer.record, requests) { meter.page(1) }
-            defer {
-                committer.record = pull.record
-                doubtful = pull.doubtfulRows
-            }
-            end = try await pull.run(dialect, pacing: pacing)
+        var (changes, (end, doubtful)) = try await record(.texts) { committer throws(SyncFailure) in
+            var pull = textPull(committer) { meter.page(1) }
+            defer { committer.record = pull.record }
+            return (try await pull.run(dialect, pacing: pacing), pull.doubtfulRows)
         }
         // Others are left to the next sweep.
         guard dialect == .cursor else { return (changes, end) }
@@ -322,29 +309,27 @@ struct Puller: Sendable {
 
     /// The text of one item, of any size.
     func text(of id: String) async throws(SyncFailure) -> Changes {
-        try await record(.texts) { committer, requests throws(SyncFailure) in
-            var pull = textPull(committer.record, requests) {}
+        try await record(.texts) { committer throws(SyncFailure) in
+            var pull = textPull(committer) {}
             defer { committer.record = pull.record }
             try await pull.one(id)
-        }
+        }.0
     }
 
-    private func textPull(
-        _ record: PullRecord, _ requests: RequestCounter, onText: @escaping @Sendable () -> Void
-    ) -> TextPull {
+    private func textPull(_ committer: PageCommitter, onText: @escaping @Sendable () -> Void) -> TextPull {
         TextPull(
-            store: store, identity: identity, shared: shared, time: time, requests: requests, record: record,
-            onText: onText)
+            store: store, identity: identity, shared: shared, time: time, requests: committer.requests,
+            record: committer.record, onText: onText)
     }
 
     /// The items at one time, as the timeline has them now.
     private func reread(at time: Timestamp) async throws(SyncFailure) -> Changes {
         let start = self.time.now()
         let newest = await store.coverage.newest ?? .earliest
-        return try await record(.head) { committer, requests throws(SyncFailure) in
-            _ = try await cursorPull(committer, requests).run(
+        return try await record(.head) { committer throws(SyncFailure) in
+            _ = try await cursorPull(committer).run(
                 top: time, bottom: time, readAt: start, pageSize: Self.smallPage, knownNewest: newest)
-        }
+        }.0
     }
 
     private static let smallPage = 5
@@ -352,20 +337,17 @@ struct Puller: Sendable {
     // MARK: History
 
     /// Runs one pull and closes its row in the history, however it ends.
-    private func record(
-        _ kind: PullRecord.Kind,
-        _ body: (PageCommitter, RequestCounter) async throws(SyncFailure) -> Void
-    ) async throws(SyncFailure) -> Changes {
-        let requests = RequestCounter()
+    private func record<Value>(
+        _ kind: PullRecord.Kind, _ body: (PageCommitter) async throws(SyncFailure) -> Value
+    ) async throws(SyncFailure) -> (Changes, Value) {
         let committer = PageCommitter(
-            store: store, identity: identity, requests: requests, time: time,
-            record: PullRecord(kind: kind, startedAt: time.now()))
+            store: store, identity: identity, time: time, record: PullRecord(kind: kind, startedAt: time.now()))
+        let requests = committer.requests
         defer { shared.publish { $0.pull = nil } }
         do {
-            try await body(committer, requests)
-            return Changes(
-                try await finish(
-                    committer.record, requests, committer.record.outcome == .incomplete ? .incomplete : .complete))
+            let value = try await body(committer)
+            let outcome: PullRecord.Outcome = committer.record.outcome == .incomplete ? .incomplete : .complete
+            return (Changes(try await finish(committer.record, requests, outcome)), value)
         } catch {
             let outcome: PullRecord.Outcome = error.verdict == .cancelled ? .interrupted : .failed
             var record = committer.record
@@ -396,9 +378,8 @@ struct Puller: Sendable {
         }
         try await SyncFailure.from(try await store.finish(record))
         let took = record.endedAt.map { $0.duration(since: record.startedAt).wholeMilliseconds } ?? 0
-        let didSomething = record.added + record.changed + record.deleted + record.suspects > 0
         log(
-            didSomething ? .info : .debug, record.kind == .sweep ? .sweep : .pull,
+            record.hasChanges ? .info : .debug, record.kind == .sweep ? .sweep : .pull,
             "\(record.kind.rawValue) \(record.outcome.rawValue): \(record.added) new, \(record.changed) changed, "
                 + "\(record.deleted) deleted, \(missing) missing; \(Count.text(record.requests, "request")), \(took) ms"
         )

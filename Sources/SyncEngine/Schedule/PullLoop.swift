@@ -91,11 +91,9 @@ struct PullLoop {
         var result = await attempt(.pull, request)
         // What waited until the server had processed an item, as the pull has shown.
         if !memory.hasFailed, result.added != 0 || result.changed != 0 { await outbox.drain() }
-        if !memory.hasFailed {
-            let next = memory.schedule.next(now: time.now())
-            if next.at <= time.now(), next.work != .pull {
-                if next.work != .texts { result.add(await attempt(next.work, request)) }
-            }
+        let next = memory.schedule.next(now: time.now())
+        if !memory.hasFailed, next.at <= time.now(), next.work != .pull, next.work != .texts {
+            result.add(await attempt(next.work, request))
         }
         // What was delivered above is in this pull already. Left in the inbox, it would end the texts after each one.
         for event in inbox.pulls.take() { handle(event) }

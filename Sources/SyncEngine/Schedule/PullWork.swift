@@ -281,34 +281,30 @@ extension PullMemory {
                 "\(Count.text(held, "item", "is")) missing on the server, more than is believed at once.",
                 consequence: "The copy still has them.")
         }
-        do {
-            let collision = try await store.timestampCollisions()
-            guard let first = collision.first else { return try await Self.rejectedItems(store) }
+        do throws(UserFacingError) {
+            let collisions = try await store.timestampCollisions()
+            if let first = collisions.first {
+                return UserFacingError(
+                    .crowdedInstant,
+                    "The server has possibly more items at \(first)"
+                        + (collisions.count > 1 ? " and \(Count.text(collisions.count - 1, "other time"))" : "")
+                        + " than it shows.", consequence: "Everything that can be reached is in the copy.")
+            }
+            let rejected = try await store.rejectedCount()
+            if rejected > 0 {
+                return UserFacingError(
+                    .itemsRejected, "\(Count.text(rejected, "item")) of the server could not be read.",
+                    consequence:
+                        "What could not be read is kept as it came, in the table rejected_item; everything else is in the copy."
+                )
+            }
+            guard let (count, message) = try await store.unanswered() else { return nil }
+            let others = count > 1 ? " So it is with \(count - 1) more." : ""
             return UserFacingError(
-                .crowdedInstant,
-                "The server has possibly more items at \(first)"
-                    + (collision.count > 1 ? " and \(Count.text(collision.count - 1, "other time"))" : "")
-                    + " than it shows.", consequence: "Everything that can be reached is in the copy.")
+                .deletionUndecided, message + others,
+                consequence: "The copy still has it; other deletions are not held up.")
         } catch {
             return error
         }
-    }
-
-    private static func rejectedItems(_ store: Store) async throws(UserFacingError) -> UserFacingError? {
-        let count = try await store.rejectedCount()
-        guard count > 0 else { return try await unanswered(store) }
-        return UserFacingError(
-            .itemsRejected, "\(Count.text(count, "item")) of the server could not be read.",
-            consequence:
-                "What could not be read is kept as it came, in the table rejected_item; everything else is in the copy."
-        )
-    }
-
-    private static func unanswered(_ store: Store) async throws(UserFacingError) -> UserFacingError? {
-        guard let (count, message) = try await store.unanswered() else { return nil }
-        let others = count > 1 ? " So it is with \(count - 1) more." : ""
-        return UserFacingError(
-            .deletionUndecided, message + others, consequence: "The copy still has it; other deletions are not held up."
-        )
     }
 }

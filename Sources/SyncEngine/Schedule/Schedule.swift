@@ -155,16 +155,16 @@ struct Schedule: Sendable, Equatable {
     /// Forgets times that lie further in the future than they can have been set to: the clock was set back.
     mutating func distrustClock(now: Timestamp) {
         let limit = now.advanced(by: Self.clockTolerance)
-        if let last = lastPull, last > limit { lastPull = nil }
-        if let last = lastNews, last > limit { lastNews = nil }
-        if let last = lastCheck, last > limit { lastCheck = nil }
+        for time in [\Self.lastPull, \.lastNews, \.lastCheck] {
+            if let last = self[keyPath: time], last > limit { self[keyPath: time] = nil }
+        }
         if let last = lastRecent, last > limit { lastRecent = now }
         let longest = now.advanced(by: Backoff.pulls.cap + Self.clockTolerance)
-        if head.notBefore > longest { head.notBefore = now }
-        if deep.notBefore > longest { deep.notBefore = now }
+        for time in [\Self.head.notBefore, \.deep.notBefore, \.closedUntil, \.spreadUntil]
+        where self[keyPath: time] > longest {
+            self[keyPath: time] = now
+        }
         if texts.notBefore > now.advanced(by: Self.betweenAsking + Self.clockTolerance) { texts.notBefore = now }
-        if closedUntil > longest { closedUntil = now }
-        if spreadUntil > longest { spreadUntil = now }
         if sweepSpreadUntil > now.advanced(by: sweepInterval / 4 + Self.clockTolerance) { sweepSpreadUntil = now }
     }
 

@@ -189,7 +189,7 @@ struct TextPull {
         guard let due = try await SyncFailure.from(try await store.textQuestion(of: id, now: time.now()))
         else {
             throw SyncFailure(
-                UserFacingError(.itemUnknown, "The copy has no item with the id \(id)."), verdict: .tryRarely,
+                .itemUnknown, "The copy has no item with the id \(id).",
                 origin: .database)
         }
         let answer = try await question.ask(due, limit: TextQuestion.largestManual, manual: true)
@@ -198,7 +198,8 @@ struct TextPull {
         if let failure = answer.failure { throw failure }
         guard case .problem(let problem) = answer.answer.outcome else { return }
         throw SyncFailure(
-            UserFacingError(problem.code, problem.message), verdict: .retry(after: nil),
+            problem.code, problem.message,
+            verdict: .retry(after: nil),
             origin: .server(endpoint: Store.textEndpoint))
     }
 
@@ -220,10 +221,9 @@ struct TextPull {
     }
 
     private static let unavailable = SyncFailure(
-        UserFacingError(
-            .textsUnavailable, "This server does not give the texts of items.",
-            consequence: "The timeline is copied as before. The server is asked again after a day."),
-        verdict: .tryRarely, origin: .server(endpoint: Store.textEndpoint))
+        .textsUnavailable, "This server does not give the texts of items.",
+        consequence: "The timeline is copied as before. The server is asked again after a day.",
+        origin: .server(endpoint: Store.textEndpoint))
 
     // MARK: Groups
 
@@ -314,19 +314,12 @@ struct TextQuestion {
             if case .networkError(.answerTooLarge(let reached)) = error.kind {
                 return Answer(answer: answerTooLarge(due, reached, manual ? nil : limit))
             }
-            var failure = SyncFailure(error)
-            guard case .notFound = error.kind else {
-                guard failure.isOfOneText else { throw failure }
-                return Answer(answer: failed(due, failure.error), failure: failure)
-            }
-            failure = notFound(due)
-            return Answer(answer: failed(due, failure.error), failure: failure, isRouteUnknown: true)
+            if case .notFound = error.kind { return failed(due, notFound(due), isRouteUnknown: true) }
+            let failure = SyncFailure(error)
+            guard failure.isOfOneText else { throw failure }
+            return failed(due, failure)
         }
-        guard let text else {
-            let failure = notFound(due)
-            return Answer(answer: failed(due, failure.error), failure: failure)
-        }
-        return Answer(answer: judge(text, due, limit))
+        return if let text { Answer(answer: judge(text, due, limit)) } else { failed(due, notFound(due)) }
     }
 
     /// A text is done for the version that it is: the row's. One of another version is asked for again until both agree, and
@@ -335,16 +328,13 @@ struct TextQuestion {
         let version = due.rowHasVersion ? text.updatedAt : nil
         let isOther = version.map { !$0.isSame(as: due.rowVersion) } ?? false
         if let version, isOther, version < due.rowVersion {
-            return problem(
-                due, stale(due, "The server's answer is of \(version), older than its list says (\(due.rowVersion))."))
+            let message = "The server's answer is of \(version), older than its list says (\(due.rowVersion))."
+            return TextAnswer(due, .problem(stale(due, message)))
         }
         if due.isStuck, text.content == nil, text.transcription == nil {
-            let count = due.failures + 1
-            return problem(
-                due,
-                TextProblem(
-                    .stale, failures: count, nextAt: time.now().advanced(by: Self.pendingBackoff.step(count)),
-                    code: .textNotFound, message: "The server still works on the item, and has no text of it."))
+            let wait = Self.pendingBackoff.step(due.failures + 1)
+            let message = "The server still works on the item, and has no text of it."
+            return TextAnswer(due, .problem(problem(.stale, due, nextAfter: wait, .textNotFound, message)))
         }
         if text.longest > limit {
             return tooLarge(
@@ -353,11 +343,11 @@ struct TextQuestion {
         }
         if let version, isOther {
             let message = "The server's answer is of \(version), newer than its list says (\(due.rowVersion))."
-            return TextAnswer(due, .doubted(text, stale(due, message)))
+            return TextAnswer(due, .text(text, doubt: stale(due, message)))
         }
         if version == nil, !(due.doubtedAt.map { time.now().duration(since: $0) >= Self.cacheTime } ?? false) {
             let message = "The server does not say of when its answer is. It is asked again, to be sure of the text."
-            return TextAnswer(due, .doubted(text, stale(due, message)))
+            return TextAnswer(due, .text(text, doubt: stale(due, message)))
         }
         return TextAnswer(due, .text(text))
     }
@@ -382,36 +372,33 @@ struct TextQuestion {
         _ due: DueText, _ code: ErrorCode, _ size: Int, _ message: String, isSure: Bool = false
     ) -> TextAnswer {
         // An answer that does not say its version may be out of a cache, and the text be shorter since.
-        let nextAt = isSure || due.failures > 0 ? nil : time.now().advanced(by: Self.cacheTime)
-        return problem(
-            due,
-            TextProblem(.tooLarge, failures: due.failures + 1, nextAt: nextAt, size: size, code: code, message: message)
-        )
+        let wait = isSure || due.failures > 0 ? nil : Self.cacheTime
+        var problem = problem(.tooLarge, due, nextAfter: wait, code, message)
+        problem.size = size
+        return TextAnswer(due, .problem(problem))
     }
 
-    private func failed(_ due: DueText, _ error: UserFacingError) -> TextAnswer {
-        let count = due.failures + 1
-        return problem(
-            due,
-            TextProblem(
-                .failing, failures: count, nextAt: time.now().advanced(by: Self.backoff.step(count)), code: error.code,
-                message: error.message))
+    private func failed(_ due: DueText, _ failure: SyncFailure, isRouteUnknown: Bool = false) -> Answer {
+        let (error, wait) = (failure.error, Self.backoff.step(due.failures + 1))
+        let answer = TextAnswer(due, .problem(problem(.failing, due, nextAfter: wait, error.code, error.message)))
+        return Answer(answer: answer, failure: failure, isRouteUnknown: isRouteUnknown)
     }
 
     private func stale(_ due: DueText, _ message: String) -> TextProblem {
-        let count = due.failures + 1
-        let wait = max(Self.cacheTime, Self.backoff.step(count))
-        return TextProblem(
-            .stale, failures: count, nextAt: time.now().advanced(by: wait), code: .staleAnswer, message: message)
+        let wait = max(Self.cacheTime, Self.backoff.step(due.failures + 1))
+        return problem(.stale, due, nextAfter: wait, .staleAnswer, message)
     }
 
-    private func problem(_ due: DueText, _ problem: TextProblem) -> TextAnswer { TextAnswer(due, .problem(problem)) }
+    private func problem(
+        _ kind: TextProblem.Kind, _ due: DueText, nextAfter wait: Duration?, _ code: ErrorCode, _ message: String
+    ) -> TextProblem {
+        TextProblem(kind, of: due, nextAt: wait.map { time.now().advanced(by: $0) }, code: code, message: message)
+    }
 
     /// No proof that the item is gone: only the list, and then the absence check, may say so.
     private func notFound(_ due: DueText) -> SyncFailure {
         SyncFailure(
-            UserFacingError(
-                .textNotFound, "The server does not know the item \(due.id).", consequence: "The copy keeps it."),
+            .textNotFound, "The server does not know the item \(due.id).", consequence: "The copy keeps it.",
             verdict: .retry(after: nil), origin: .server(endpoint: Store.textEndpoint))
     }
 }

@@ -120,7 +120,7 @@ struct Verification {
     }
 
     private mutating func skip(_ id: String?, _ reason: String) {
-        report.add(VerifyReport.Difference(sign: .skipped, itemID: id, reason: reason))
+        report.add(.skipped, id, reason: reason)
     }
 
     /// The pages that were read since the last proof are read once more where the session ends before the next.
@@ -269,9 +269,7 @@ struct Verification {
         var fields: [String] = []
         if case .differs(let names) = difference.kind { fields = names }
         report.add(
-            VerifyReport.Difference(
-                sign: sign, itemID: difference.id, title: difference.title, fields: fields, reason: reason,
-                readAt: readAt))
+            sign, difference.id, title: difference.title, fields: fields, reason: reason, readAt: readAt)
     }
 
     /// - Parameter coverage: as it was before the rows were compared.
@@ -339,9 +337,7 @@ struct Verification {
             guard !doubtful.isEmpty else { continue }
             await poll()
             let counted = report.texts
-            for id in try await differing(doubtful) {
-                report.add(VerifyReport.Difference(sign: .differs, itemID: id, fields: ["text"]))
-            }
+            for id in try await differing(doubtful) { report.add(.differs, id, fields: ["text"]) }
             report.texts = counted
         }
     }
@@ -364,16 +360,14 @@ struct Verification {
         onProgress(meter.progress)
         do {
             guard let text = try await session.text(of: id, limit: Self.largestText) else {
-                report.add(
-                    VerifyReport.Difference(
-                        sign: .inMotion, itemID: id, fields: ["text"], reason: "the server does not have it by its id"))
+                report.add(.inMotion, id, fields: ["text"], reason: "the server does not have it by its id")
                 return .same
             }
             let state = try comparison.state(of: text)
             switch state {
             case .same, .differs: report.texts += 1
             case .inMotion(let reason):
-                report.add(VerifyReport.Difference(sign: .inMotion, itemID: id, fields: ["text"], reason: reason))
+                report.add(.inMotion, id, fields: ["text"], reason: reason)
             }
             try await pause(after: time.uptime() - start)
             return state
