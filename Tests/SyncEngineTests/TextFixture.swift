@@ -35,9 +35,10 @@ extension PullFixture {
         return try await withEngine(texts: true) { _, store in
             let identity = Identity(
                 store: store, client: client, serverURL: server.url, shared: shared, log: { _, _, _ in })
+            let question = TextQuestion(identity: identity, time: time.source, requests: RequestCounter())
             var pull = TextPull(
-                store: store, identity: identity, shared: shared, time: time.source, requests: RequestCounter(),
-                record: PullRecord(kind: .texts, startedAt: time.now), onText: {})
+                store: store, shared: shared, time: time.source, question: question, onText: {},
+                record: PullRecord(kind: .texts, startedAt: time.now))
             let end = try await pull.run(
                 .cursor, pacing: Pacing(events: inbox.pulls, time: time.source, pollAt: .latest, manner: manner))
             client.shutdown()

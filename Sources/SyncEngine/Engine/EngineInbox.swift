@@ -14,7 +14,6 @@ final class EngineInbox: Sendable {
         case clockStepped
         /// The configuration was read again. The owner may have removed the cause of a failure.
         case settings
-        /// The client has other credentials.
         case credentials
         case sync(RequestedPull)
         /// There is something to send. `manual`: a person wants all that waits to be tried.
@@ -29,10 +28,7 @@ final class EngineInbox: Sendable {
         case outboxSent
     }
 
-    struct RequestedPull: Sendable {
-        var request: SyncRequest
-        var answer: CheckedContinuation<SyncResult, Never>
-    }
+    typealias RequestedPull = (request: SyncRequest, answer: CheckedContinuation<SyncResult, Never>)
 
     final class Queue: Sendable {
         private let events = Mutex<[Event]>([])
@@ -99,31 +95,26 @@ package struct SyncRequest: Sendable, Equatable {
 }
 
 /// What all parts of the engine may read at any time: the settings, and what `status` shows.
+@dynamicMemberLookup
 final class EngineSharedState: Sendable {
-    private let values: Mutex<(settings: SyncSettings, state: EngineState, isSending: Bool)>
-    /// Of the texts, which are fetched in pieces.
-    let texts = Mutex<PullMeter?>(nil)
-    private let refused = Mutex<(shown: Credentials, failure: SyncFailure)?>(nil)
-
-    init(_ settings: SyncSettings) { values = Mutex((settings: settings, state: EngineState(), isSending: false)) }
-
-    var settings: SyncSettings {
-        get { values.withLock { $0.settings } }
-        set { values.withLock { $0.settings = newValue } }
+    struct Values: Sendable {
+        var settings: SyncSettings
+        var state = EngineState()
+        /// Whether the outbox has something to send that may be sent now. Work in the background lets it go first.
+        var isSending = false
+        /// Of the texts, which are fetched in pieces.
+        var textMeter: PullMeter?
+        /// The credentials that the server last took for another account's than the copy's, and would take so again.
+        var refusedLogin: (shown: Credentials, failure: SyncFailure)?
     }
 
-    var state: EngineState { values.withLock { $0.state } }
+    private let values: Mutex<Values>
 
-    /// Whether the outbox has something to send that may be sent now. Work in the background lets it go first.
-    var isSending: Bool {
-        get { values.withLock { $0.isSending } }
-        set { values.withLock { $0.isSending = newValue } }
-    }
+    init(_ settings: SyncSettings) { values = Mutex(Values(settings: settings)) }
 
-    /// The credentials that the server last took for another account's than the copy's, and would take so again.
-    var refusedLogin: (shown: Credentials, failure: SyncFailure)? {
-        get { refused.withLock { $0 } }
-        set { refused.withLock { $0 = newValue } }
+    subscript<Value: Sendable>(dynamicMember path: WritableKeyPath<Values, Value> & Sendable) -> Value {
+        get { values.withLock { $0[keyPath: path] } }
+        set { values.withLock { $0[keyPath: path] = newValue } }
     }
 
     func publish(_ change: (inout EngineState) -> Void) { values.withLock { change(&$0.state) } }

@@ -34,8 +34,7 @@ struct Identity: Sendable {
             try await SyncFailure.from(try await first.timeline(TimelineRequest(.page(1), limit: limit)))
         }
         guard let dialect = page.dialect else {
-            throw SyncFailure(
-                .dialectUnknown, "The server's timeline has no form that prsnld knows.")
+            throw SyncFailure(.dialectUnknown, "The server's timeline has no form that prsnld knows.")
         }
         try refuseKey(first.first, dialect)
         var new = Binding(serverURL: serverURL, dialect: dialect)
@@ -44,7 +43,17 @@ struct Identity: Sendable {
             if first.first.isLogin {
                 let account = try await SyncFailure.from(try await first.account())
                 let shown = first.credentials ?? .none
-                try refuse(account, shownTo: shown)
+                // A copy is not bound to an account that the token does not name: the server shows a test user to one that
+                // it does not take.
+                if let subject = shown.subject, account.isCertainlyNot(subject) {
+                    throw SyncFailure(
+                        .loginExpired,
+                        "The server answers as another account than the login's; the login has probably expired.",
+                        consequence: "Nothing was written.",
+                        verdict: client.distrust(shown) ? .retry(after: nil) : .tryRarely,
+                        origin: .server(endpoint: Self.accountEndpoint))
+                }
+                client.trust(shown)
                 new.accountID = account.id
                 new.accountName = account.email ?? account.name
                 new.accountSubject = shown.subject
@@ -64,8 +73,18 @@ struct Identity: Sendable {
         let session = client.session(waitsForRateLimit: waitsForRateLimit)
         guard let dialect = binding.dialect else { return session }
         try refuseKey(session.first, dialect)
-        try refuseOthers(session, than: binding)
-        if dialect == .cursor, binding.accountID == nil {
+        if binding.accountID != nil {
+            if session.first == .none {
+                throw SyncFailure(
+                    .needsLogin, "This copy is of an account, and there is no login.",
+                    consequence: "Nothing was asked and nothing was written; writes wait in the queue.")
+            }
+            if let known = binding.accountSubject, let subject = session.subject, ByteText(subject) != ByteText(known) {
+                throw SyncFailure(
+                    .accountChanged, "The login is of another account than the one this copy is of.",
+                    consequence: "Nothing was asked and nothing was written.")
+            }
+        } else if dialect == .cursor {
             if session.first.isLogin {
                 throw SyncFailure(
                     .accountChanged, "This copy was made without a login and holds the items of all accounts.",
@@ -75,22 +94,6 @@ struct Identity: Sendable {
         }
         if let refused = shared.refusedLogin, refused.shown == session.first { throw refused.failure }
         return session
-    }
-
-    /// What can be told without asking: a copy of an account is not synced without a login, nor with another account's.
-    private func refuseOthers(_ session: ClientSession, than binding: Binding) throws(SyncFailure) {
-        guard binding.accountID != nil else { return }
-        if session.first == .none {
-            throw SyncFailure(
-                .needsLogin, "This copy is of an account, and there is no login.",
-                consequence: "Nothing was asked and nothing was written; writes wait in the queue.")
-        }
-        guard let known = binding.accountSubject, let subject = session.subject,
-            ByteText(subject) != ByteText(known)
-        else { return }
-        throw SyncFailure(
-            .accountChanged, "The login is of another account than the one this copy is of.",
-            consequence: "Nothing was asked and nothing was written.")
     }
 
     /// Dialect C shows the items of all accounts where no credentials are shown.
@@ -132,8 +135,7 @@ struct Identity: Sendable {
                 .accountChanged,
                 "The server answers as another account than the one this copy is of; the login has probably expired.",
                 consequence: "Nothing of that account was written.",
-                verdict: isRenewed ? .retry(after: nil) : .tryRarely,
-                origin: .server(endpoint: Self.accountEndpoint))
+                verdict: isRenewed ? .retry(after: nil) : .tryRarely, origin: .server(endpoint: Self.accountEndpoint))
             if !isRenewed { shared.refusedLogin = (shown, failure) }
             throw failure
         }
@@ -148,26 +150,13 @@ struct Identity: Sendable {
 
     static let accountEndpoint = "GET /api/auth/me"
 
-    /// A copy is not bound to an account that the token does not name: the server shows a test user to one that it does not
-    /// take.
-    private func refuse(_ account: Account, shownTo shown: Credentials) throws(SyncFailure) {
-        guard let subject = shown.subject, account.isCertainlyNot(subject) else { return client.trust(shown) }
-        throw SyncFailure(
-            .loginExpired,
-            "The server answers as another account than the login's; the login has probably expired.",
-            consequence: "Nothing was written.",
-            verdict: client.distrust(shown) ? .retry(after: nil) : .tryRarely,
-            origin: .server(endpoint: Self.accountEndpoint))
-    }
-
     /// - Throws: `SyncFailure` where the answer has the form of another dialect than the copy is bound to, or of none: a
     ///   list of items alone does not say whether it is the last page.
     func check(_ page: TimelinePage, is dialect: Dialect) throws(SyncFailure) {
         guard let other = page.dialect else {
             throw SyncFailure(
                 .unexpectedShape, "The server's page does not say how it goes on.",
-                consequence: "Nothing of that page was written.",
-                verdict: .retry(after: nil))
+                consequence: "Nothing of that page was written.", verdict: .retry(after: nil))
         }
         guard other != dialect else { return }
         throw SyncFailure(

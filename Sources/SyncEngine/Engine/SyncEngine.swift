@@ -20,7 +20,6 @@ package final class SyncEngine: Sendable {
     private let identity: Identity
     private let puller: Puller
     private let replayer: Replayer
-    /// Whether the server can be used.
     package let network: NetMonitor
     private let serverProbe: ServerProbe
     private let heartbeat = Heartbeat("the pulls")
@@ -109,9 +108,11 @@ package final class SyncEngine: Sendable {
     }
 
     private func makePullLoop() -> PullLoop {
-        PullLoop(
-            store: store, puller: puller, network: network, shared: shared, inbox: inbox, heartbeat: heartbeat,
-            time: time, random: random, log: log)
+        let memory = PullMemory(
+            schedule: Schedule(settings: shared.settings), answerLimit: client.maximumAnswerSize)
+        return PullLoop(
+            store: store, work: PullWork(puller: puller, store: store, time: time), network: network, shared: shared,
+            inbox: inbox, heartbeat: heartbeat, time: time, random: random, log: log, memory: memory)
     }
 
     // MARK: What people and the daemon ask for
@@ -187,11 +188,9 @@ package final class SyncEngine: Sendable {
     /// Pulls now, while `run` runs, and says how it ended.
     package func sync(_ request: SyncRequest) async -> SyncResult {
         store.committed.signal()
-        return await withCheckedContinuation { inbox.post(.sync(.init(request: request, answer: $0))) }
+        return await withCheckedContinuation { inbox.post(.sync((request, $0))) }
     }
-}
 
-extension SyncEngine {
     /// Compares the server's list, and some texts, with the file, while `run` runs. It writes nothing.
     ///
     /// - Parameters:
@@ -254,8 +253,6 @@ package struct ProbeResult: Sendable {
         if let answer = ping?.error, answer.isPRSNLError { return nil }
         return NetMonitor.Failure(error, isGateway: ping?.error?.isGateway ?? false)
     }
-
-    package init(sent: ProbeKind) { self.sent = sent }
 }
 
 /// Asks whether the server is there, as the owner wants it asked.
@@ -269,7 +266,7 @@ final class ServerProbe: Sendable {
     private let echo: Echo
     private let shared: EngineSharedState
     private let log: LogHandler
-    private let hasSaidWhy = Flag()
+    private let hasSaidWhy = Atomic(false)
     /// When HTTP was last asked (uptime).
     private let lastQuestion = Mutex<Duration?>(nil)
 
@@ -338,8 +335,7 @@ final class ServerProbe: Sendable {
             result.sent = .http
             let note = "ICMP is not permitted here (net.ipv4.ping_group_range)"
             result.note = note
-            if !hasSaidWhy.isSet {
-                hasSaidWhy.set()
+            if !hasSaidWhy.exchange(true, ordering: .relaxed) {
                 log(.warning, .net, "\(note): probe = icmp is done over HTTP")
             }
         }

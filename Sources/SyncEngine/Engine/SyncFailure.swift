@@ -2,8 +2,7 @@ import PRSNLClient
 import PRSNLCore
 
 /// Why a pull, a proof or a send stopped: what failed, and when trying again makes sense.
-struct SyncFailure: Error, Sendable {
-    /// What failed.
+struct SyncFailure: UserFacing, Sendable {
     enum Origin: Sendable, Equatable {
         /// A request: "GET /api/timeline".
         case server(endpoint: String)
@@ -11,7 +10,6 @@ struct SyncFailure: Error, Sendable {
         case renewal(endpoint: String)
         /// The session: its login was renewed or replaced. What is asked for again in another one is proven.
         case session
-        /// The file.
         case database
     }
 
@@ -25,6 +23,7 @@ struct SyncFailure: Error, Sendable {
     }
 
     var error: UserFacingError
+    var userFacing: UserFacingError { error }
     var verdict: Verdict
     var origin: Origin
     /// What happened, without the server's own words: these may hold a title.
@@ -138,20 +137,17 @@ struct SyncFailure: Error, Sendable {
         verdict: .retry(after: nil), origin: .session)
 
     static let cancelled = SyncFailure(
-        .cancelled, "The pull was stopped.", consequence: "What it had read is kept.",
-        verdict: .cancelled)
+        .cancelled, "The pull was stopped.", consequence: "What it had read is kept.", verdict: .cancelled)
 
     private static func verdict(of error: APIError) -> Verdict {
         // A renewal that failed says nothing about what was asked: the next one may succeed.
-        if error.origin == .renewal, case .notFound = error.kind { return .retry(after: nil) }
-        if error.origin == .renewal, case .invalidInput = error.kind { return .retry(after: nil) }
         return switch error.kind {
+        case .notFound where error.origin == .renewal, .invalidInput where error.origin == .renewal: .retry(after: nil)
         case .rateLimitExceeded(let wait): .retry(after: wait)
         case .serviceUnavailable(_, let wait): .retry(after: wait)
-        case .serverError, .conflict, .unknown, .decodingError, .sessionEnded: .retry(after: nil)
         case .networkError(.cancelled): .cancelled
         case .networkError(.redirectRefused): .tryRarely
-        case .networkError: .retry(after: nil)
+        case .networkError, .serverError, .conflict, .unknown, .decodingError, .sessionEnded: .retry(after: nil)
         case .unauthorized, .loginExpired, .loginFailed, .forbidden, .notFound, .invalidInput: .tryRarely
         }
     }
@@ -160,6 +156,8 @@ struct SyncFailure: Error, Sendable {
 extension Backoff {
     /// Between two pulls, or two attempts at a write, that fail.
     static let pulls = Backoff(base: .seconds(4), cap: .seconds(3_600), jitter: 0...1)
+    /// Between two questions about one item, or about its text, that fail.
+    static let items = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
 }
 
 extension SyncFailure.Verdict {
@@ -187,8 +185,4 @@ extension SyncFailure.Verdict {
             return max(Self.floor, backoff.wait(failures: failures, draw: draw))
         }
     }
-}
-
-extension SyncFailure: UserFacing {
-    var userFacing: UserFacingError { error }
 }

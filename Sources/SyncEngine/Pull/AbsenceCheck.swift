@@ -11,17 +11,13 @@ struct AbsenceCheck {
 
     /// Servers cache single items for 30 minutes; a deleted one that is still answered is asked for again after this.
     static let cacheTime: Duration = .seconds(35 * 60)
-    /// Tombstones, and texts that were replaced, are kept this long.
-    static let tombstoneLife: Duration = .seconds(30 * 86_400)
-    /// Entries of the outbox that are over are kept this long.
-    static let entryLife: Duration = .seconds(30 * 86_400)
+    /// Tombstones, texts that were replaced, and entries of the outbox that are over are kept this long.
+    private static let life: Duration = .seconds(30 * 86_400)
     private static let batch = 50
     /// So many of too many deletion candidates are asked for before a person is asked about all.
     private static let sample = 5
     /// So many in a row that the server does not answer for: then it is the server's trouble, not the items'.
     private static let fruitless = 3
-    /// Between two questions about one item that the server does not answer for.
-    private static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
 
     /// More deletions at once than this are not believed: a server that lost its data must not empty the copy. Each of them is
     /// answered 404 by its id, and tombstones keep item and text, so people are not asked about what they tidy up.
@@ -30,13 +26,13 @@ struct AbsenceCheck {
     /// - Parameters:
     ///   - accepted: A person believes the deletions that were held back: those, and no others.
     ///   - manual: A person wants to know now, and so deletion candidates that wait for a cache, or after a failure, are asked for at once.
-    /// - Returns: The record, and how many deletions are held back for a person's word.
-    func run(
-        record: PullRecord, accepted: Bool, manual: Bool
-    ) async throws(SyncFailure) -> (record: PullRecord, held: Int) {
-        var record = record
+    /// - Returns: How many deletions are held back for a person's word.
+    func run(_ record: inout PullRecord, accepted: Bool, manual: Bool) async throws(SyncFailure) -> Int {
         do {
-            if accepted { record = try await decideHeld(record) }
+            while accepted, case let held = try await store.heldDeletionCandidates(limit: Self.batch), !held.isEmpty {
+                try await decide(held, &record)
+                try await store.releaseHeld(held)
+            }
             if manual { try await store.askUnansweredAgain(at: time.now()) }
             let believable = Self.believable(live: try await store.liveCount())
             try await store.forgetHeld(unlessMoreThan: believable)
@@ -49,21 +45,21 @@ struct AbsenceCheck {
             while case let suspects = try await store.deletionCandidates(
                 foundBefore: cutoff, now: time.now(), limit: Self.batch), !suspects.isEmpty
             {
-                record = try await decide(suspects, record: record)
+                try await decide(suspects, &record)
             }
             try await deleteCreationsThatAreGone()
             try await store.forgetAnswered()
-            try await store.purgeTombstones(deletedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
-            try await store.purgeFormerTexts(replacedBefore: agreedNow.advanced(by: .zero - Self.tombstoneLife))
-            try await store.purgeOutbox(endedBefore: agreedNow.advanced(by: .zero - Self.entryLife))
+            // By the clock that is behind: one that leaps for a moment removes nothing.
+            let agreedNow = min(time.now(), identity.client.serverTime?.written ?? .earliest)
+            let limit = agreedNow.advanced(by: .zero - Self.life)
+            try await store.purgeTombstones(deletedBefore: limit)
+            try await store.purgeFormerTexts(replacedBefore: limit)
+            try await store.purgeOutbox(endedBefore: limit)
+            return try await store.deletionsHeld()
         } catch {
             throw SyncFailure(error)
         }
-        return (record, try await SyncFailure.from(try await store.deletionsHeld()))
     }
-
-    /// By the clock that is behind: one that leaps for a moment removes nothing.
-    private var agreedNow: Timestamp { min(time.now(), identity.client.serverTime?.written ?? .earliest) }
 
     /// Too many deletion candidates at once. A person is asked about them where some are gone indeed. A person accepts
     /// what was reported, so while others are held these wait until those are decided.
@@ -79,15 +75,6 @@ struct AbsenceCheck {
         try await store.noteSampled(at: time.now())
     }
 
-    private func decideHeld(_ record: PullRecord) async throws -> PullRecord {
-        var record = record
-        while case let held = try await store.heldDeletionCandidates(limit: Self.batch), !held.isEmpty {
-            record = try await decide(held, record: record)
-            try await store.releaseHeld(held)
-        }
-        return record
-    }
-
     /// An item that was made here and delivered, and that pulls do not show: the server works on it for long, or another client
     /// has deleted it before it was ever pulled.
     private func deleteCreationsThatAreGone() async throws {
@@ -96,11 +83,11 @@ struct AbsenceCheck {
         for id in try await ask(missing) { try await store.deleteCreation(id, at: time.now()) }
     }
 
-    private func decide(_ ids: [String], record: PullRecord) async throws -> PullRecord {
+    private func decide(_ ids: [String], _ record: inout PullRecord) async throws {
         let asOf = await store.deliveries
         let gone = try await ask(ids)
-        guard !gone.isEmpty else { return record }
-        return try await store.deleteMissing(gone, at: time.now(), record: record, asOf: asOf)
+        guard !gone.isEmpty else { return }
+        record = try await store.deleteMissing(gone, at: time.now(), record: record, asOf: asOf)
     }
 
     /// Asks for each by its id, and notes those that are found.
@@ -159,7 +146,7 @@ struct AbsenceCheck {
             + failure.error.message
         let now = time.now()
         try await store.noteUnanswered(id, message: message) { failures in
-            now.advanced(by: Self.backoff.step(failures))
+            now.advanced(by: Backoff.items.step(failures))
         }
         try await store.recordError(
             code: .deletionUndecided, endpoint: failure.endpoint, message: message, at: now)

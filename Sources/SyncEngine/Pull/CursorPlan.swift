@@ -10,7 +10,6 @@ import Synchronization
 /// request begins one microsecond above it. So the next page has to show again what this one ended with, which detects
 /// a page of another position. A value without I/O.
 struct CursorPlan: Sendable, Equatable {
-    /// What the next request asks for.
     struct Request: Sendable, Equatable {
         /// Strictly before this; `nil` for the top of the timeline.
         var before: Timestamp?
@@ -232,8 +231,7 @@ struct CursorPlan: Sendable, Equatable {
 
     private static func broken(_ message: String) -> SyncFailure {
         SyncFailure(
-            .pageContradictory, message, consequence: "Nothing of that page was written.",
-            verdict: .retry(after: nil))
+            .pageContradictory, message, consequence: "Nothing of that page was written.", verdict: .retry(after: nil))
     }
 }
 

@@ -19,15 +19,15 @@ struct CursorPull {
     ///
     /// - Parameters:
     ///   - floor: Asked after each answer: reads down to there, where that is below `bottom`.
-    ///   - knownNewest: The newest instant that the copy covers already.
     /// - Returns: The oldest instant down to which all was read, too.
     func run(
         top: Timestamp?, bottom: Timestamp, floor: @Sendable () -> Timestamp = { .latest }, readAt: Timestamp,
-        pageSize: Int, knownNewest: Timestamp = .earliest, pacing: Pacing? = nil
+        pageSize: Int, pacing: Pacing? = nil
     ) async throws(SyncFailure) -> (end: End, lowest: Timestamp) {
         do {
             var known: [KnownItem] = []
             if let top { known = try await store.known(from: top, limit: CursorPlan.largestPage) }
+            let knownNewest = await store.coverage.newest ?? .earliest
             var plan = CursorPlan(
                 top: top, bottom: bottom, readAt: readAt, limit: pageSize, knownNewest: knownNewest,
                 newestPossible: max(time.now(), knownNewest), known: known)
@@ -78,16 +78,12 @@ struct CursorPull {
     }
 
     private func keepWhatWasRead(after failure: SyncFailure) async throws(SyncFailure) {
-        switch failure.error.code {
-        case .accountChanged, .serverChanged, .unauthorized, .forbidden: await committer.abandon()
-        case _ where failure.discreditsPages: await committer.abandon()
-        default:
-            switch failure.origin {
-            case .server, .renewal: break
-            case .session, .database: return await committer.abandon()
-            }
-            if failure.verdict == .cancelled { return await committer.abandon() }
-            try await committer.flush()
+        switch (failure.error.code, failure.origin) {
+        case (.accountChanged, _), (.serverChanged, _), (.unauthorized, _), (.forbidden, _), (_, .session),
+            (_, .database):
+            await committer.abandon()
+        case _ where failure.discreditsPages || failure.verdict == .cancelled: await committer.abandon()
+        default: try await committer.flush()
         }
     }
 
@@ -112,12 +108,8 @@ struct CursorPull {
         }
     }
 
-    struct Fetched {
-        var page: TimelinePage
-        var took: Duration
-        /// Deliveries when it was asked for.
-        var asOf: Int
-    }
+    /// - Parameter asOf: deliveries when it was asked for.
+    typealias Fetched = (page: TimelinePage, took: Duration, asOf: Int)
 
     func fetch(
         _ request: CursorPlan.Request, asOf known: Int? = nil, _ session: ClientSession
@@ -128,7 +120,7 @@ struct CursorPull {
         let page = try await SyncFailure.from(
             try await session.timeline(TimelineRequest(.before(request.before), limit: request.limit)))
         try identity.check(page, is: .cursor)
-        return Fetched(page: page, took: time.uptime() - start, asOf: asOf)
+        return (page, time.uptime() - start, asOf)
     }
 
     // MARK: Timestamp collisions
@@ -178,11 +170,7 @@ struct CursorPull {
 /// Reads one page, and believes it only where it fits what is known.
 extension CursorPull {
     /// A page that may be believed, and what it proves.
-    struct Read {
-        var change: PageChange
-        var next: CursorPlan.Step
-        var took: Duration
-    }
+    typealias Read = (change: PageChange, next: CursorPlan.Step, took: Duration)
 
     /// What speaks against a page.
     private enum Doubt {
@@ -205,7 +193,7 @@ extension CursorPull {
         var isRaised = false
         while true {
             guard let fetched = try await fetchWhatFits(&plan, session) else {
-                return Read(change: PageChange(items: []), next: .collision(plan.request.top), took: .zero)
+                return (PageChange(items: []), .collision(plan.request.top), .zero)
             }
             var after = plan
             after.lower(to: floor())
@@ -252,7 +240,7 @@ extension CursorPull {
         _ fetched: Fetched, _ plan: inout CursorPlan
     ) async throws(SyncFailure) -> (read: Read, doubt: Doubt?) {
         let before = plan
-        var read = Read(change: PageChange(items: []), next: .finished, took: fetched.took)
+        var read: Read = (PageChange(items: []), .finished, fetched.took)
         do throws(SyncFailure) {
             (read.change, read.next) = try plan.take(fetched.page)
         } catch {
@@ -272,7 +260,7 @@ extension CursorPull {
     /// are asked for one by one.
     private static let believableAbsence = 5
     /// How many items are asked for by their id, to see who is right.
-    private static let witnesses = 3
+    static let witnesses = 3
 
     /// Whether the server still has one of these items.
     private func hasAny(of ids: [String], _ session: ClientSession) async throws(SyncFailure) -> Bool {

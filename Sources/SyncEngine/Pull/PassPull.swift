@@ -38,28 +38,24 @@ struct PassPull {
             }
         } catch {
             let failure = SyncFailure(error)
-            switch failure.error.code {
-            case .serverChanged, .unauthorized, .forbidden: await committer.abandon()
+            switch (failure.error.code, failure.origin) {
+            case (.serverChanged, _), (.unauthorized, _), (.forbidden, _), (_, .session): await committer.abandon()
             case _ where failure.discreditsPages: await committer.abandon()
-            default:
-                switch failure.origin {
-                case .session: await committer.abandon()
-                case .server, .renewal: try await committer.flush()
-                case .database: break
-                }
+            case (_, .server), (_, .renewal): try await committer.flush()
+            case (_, .database): break
             }
             throw failure
         }
         throw SyncFailure(
             .timelineUnsettled, "The timeline changed during each of \(Self.mostPasses) passes.",
-            consequence: "New items were kept; deletions are not known.",
-            verdict: .retry(after: nil))
+            consequence: "New items were kept; deletions are not known.", verdict: .retry(after: nil))
     }
 
     private func finish(startedAt start: Timestamp, asOf: Int) async throws {
         try await store.forgetUnversionedTexts()
         if try await store.isAsSeen(), await store.coverage.isComplete, !committer.record.hasChanges {
-            await store.notePassUnchanged(startedAt: start)
+            let all = Coverage.Interval(from: .earliest, to: .latest, readAt: start)
+            await store.noteUnchanged([PageChange(items: [], coverage: all)])
             return try await store.saveCoverage()
         }
         committer.record = try await store.finishPass(
@@ -158,7 +154,7 @@ struct PassPull {
     private func isEmpty(_ session: ClientSession) async throws -> Bool {
         let again = try await fetch(OverlappingPages.Page(number: 1, limit: largestPage), session)
         guard again.page.count == 0, again.page.total == 0 else { return false }
-        for known in try await store.known(from: .earliest, limit: Self.witnesses) {
+        for known in try await store.known(from: .earliest, limit: CursorPull.witnesses) {
             committer.requests.add()
             if try await session.itemExists(known.id) {
                 throw CursorPlan.contradictory("it is empty, and the server still has an item of the copy")
@@ -166,9 +162,6 @@ struct PassPull {
         }
         return true
     }
-
-    /// How many items are asked for by their id, to see whether an empty list is right.
-    private static let witnesses = 3
 
     /// - Parameter start: Of the first pass. The file notes how far it has come, so that another process can go on.
     private func take(_ fetched: Fetched, _ session: ClientSession, since start: Timestamp? = nil) async throws {
@@ -271,8 +264,7 @@ struct PassPull {
     }
 
     private static let noTotal = SyncFailure(
-        .unexpectedShape, "The server's page does not say how many items there are.",
-        verdict: .retry(after: nil))
+        .unexpectedShape, "The server's page does not say how many items there are.", verdict: .retry(after: nil))
 
     // MARK: Requests
 

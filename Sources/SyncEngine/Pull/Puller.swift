@@ -75,14 +75,13 @@ struct Puller: Sendable {
             // The first answer tells the server's clock.
             let lowest = try await cursorPull(committer).run(
                 top: nil, bottom: isFirst ? .earliest : newest.next,
-                floor: { headBottom(coverage, newAsOf: newAsOf, ahead: ahead) }, readAt: start, pageSize: pageSize,
-                knownNewest: newest
+                floor: { headBottom(coverage, newAsOf: newAsOf, ahead: ahead) }, readAt: start, pageSize: pageSize
             ).lowest
             if isFirst { return }
             try await pending(below: lowest, coverage, ahead) { place throws(SyncFailure) in
                 let before = committer.record.changed
                 _ = try await cursorPull(committer).run(
-                    top: place, bottom: place, readAt: start, pageSize: pageSize, knownNewest: newest)
+                    top: place, bottom: place, readAt: start, pageSize: pageSize)
                 return committer.record.changed > before
             }
         }.0
@@ -142,8 +141,7 @@ struct Puller: Sendable {
             }
             changes += try await record(.backfill) { committer throws(SyncFailure) in
                 _ = try await cursorPull(committer).run(
-                    top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize,
-                    knownNewest: coverage.newest ?? .earliest)
+                    top: gap.upperBound, bottom: bottom, readAt: start, pageSize: pageSize)
             }.0
         }
         return changes
@@ -156,8 +154,7 @@ struct Puller: Sendable {
         let gap = await store.coverage.gaps(sweeping: sweeping).first
         if let gap, gap == known {
             throw SyncFailure(
-                .storeBug, "The gap below \(gap.upperBound) does not close.",
-                verdict: .retry(after: nil))
+                .storeBug, "The gap below \(gap.upperBound) does not close.", verdict: .retry(after: nil))
         }
         known = gap
         return gap
@@ -204,7 +201,7 @@ struct Puller: Sendable {
                 let newest = await store.coverage.newest ?? .earliest
                 end = try await cursorPull(committer, meter).run(
                     top: gap.upperBound == newest ? nil : gap.upperBound, bottom: gap.lowerBound, readAt: readAt,
-                    pageSize: pageSize, knownNewest: newest, pacing: pacing
+                    pageSize: pageSize, pacing: pacing
                 ).end
             }
             if end == .gaveWay { committer.record.outcome = .incomplete }
@@ -221,11 +218,16 @@ struct Puller: Sendable {
 
     /// The newest items again, as many as the pacing lets.
     func recent(pageSize: Int, pacing: Pacing) async throws(SyncFailure) -> Changes {
-        let start = time.now()
-        let newest = await store.coverage.newest ?? .earliest
-        return try await record(.head) { committer throws(SyncFailure) in
+        try await reread(top: nil, bottom: .earliest, pageSize: pageSize, pacing: pacing)
+    }
+
+    /// A part of the timeline, as it is now.
+    private func reread(
+        top: Timestamp?, bottom: Timestamp, pageSize: Int, pacing: Pacing? = nil
+    ) async throws(SyncFailure) -> Changes {
+        try await record(.head) { committer throws(SyncFailure) in
             _ = try await cursorPull(committer).run(
-                top: nil, bottom: .earliest, readAt: start, pageSize: pageSize, knownNewest: newest, pacing: pacing)
+                top: top, bottom: bottom, readAt: time.now(), pageSize: pageSize, pacing: pacing)
         }.0
     }
 
@@ -271,9 +273,9 @@ struct Puller: Sendable {
     func check(accepted: Bool, manual: Bool) async throws(SyncFailure) -> (changes: Changes, held: Int) {
         try await record(.check) { committer throws(SyncFailure) in
             let check = AbsenceCheck(store: store, identity: identity, time: time, requests: committer.requests)
-            let held: Int
-            (committer.record, held) = try await check.run(
-                record: committer.record, accepted: accepted, manual: manual)
+            var record = committer.record
+            let held = try await check.run(&record, accepted: accepted, manual: manual)
+            committer.record = record
             return held
         }
     }
@@ -283,11 +285,8 @@ struct Puller: Sendable {
     /// The texts that are due, and then the rows of items that turned out to have changed.
     func texts(_ dialect: Dialect, pacing: Pacing) async throws(SyncFailure) -> (changes: Changes, end: TextPull.End) {
         let expected = try await SyncFailure.from(try await store.missingTexts())
-        let meter = shared.texts.withLock { texts in
-            let meter = texts?.goingOn(with: expected) ?? self.meter(.texts, of: expected)
-            texts = meter
-            return meter
-        }
+        let meter = shared.textMeter?.goingOn(with: expected) ?? self.meter(.texts, of: expected)
+        shared.textMeter = meter
         var (changes, (end, doubtful)) = try await record(.texts) { committer throws(SyncFailure) in
             var pull = textPull(committer) { meter.page(1) }
             defer { committer.record = pull.record }
@@ -297,7 +296,7 @@ struct Puller: Sendable {
         guard dialect == .cursor else { return (changes, end) }
         for row in Set(doubtful).sorted(by: >).prefix(Self.mostRereads) {
             let start = time.uptime()
-            changes += try await reread(at: row)
+            changes += try await reread(top: row, bottom: row, pageSize: Self.smallPage)
             do { try await pacing.pause(after: time.uptime() - start) } catch { throw .cancelled }
             if pacing.givesWay { break }
         }
@@ -306,6 +305,7 @@ struct Puller: Sendable {
 
     /// Rows that are looked at after one pull of texts: each costs a page.
     private static let mostRereads = 10
+    private static let smallPage = 5
 
     /// The text of one item, of any size.
     func text(of id: String) async throws(SyncFailure) -> Changes {
@@ -317,22 +317,10 @@ struct Puller: Sendable {
     }
 
     private func textPull(_ committer: PageCommitter, onText: @escaping @Sendable () -> Void) -> TextPull {
-        TextPull(
-            store: store, identity: identity, shared: shared, time: time, requests: committer.requests,
-            record: committer.record, onText: onText)
+        let question = TextQuestion(identity: identity, time: time, requests: committer.requests)
+        return TextPull(
+            store: store, shared: shared, time: time, question: question, onText: onText, record: committer.record)
     }
-
-    /// The items at one time, as the timeline has them now.
-    private func reread(at time: Timestamp) async throws(SyncFailure) -> Changes {
-        let start = self.time.now()
-        let newest = await store.coverage.newest ?? .earliest
-        return try await record(.head) { committer throws(SyncFailure) in
-            _ = try await cursorPull(committer).run(
-                top: time, bottom: time, readAt: start, pageSize: Self.smallPage, knownNewest: newest)
-        }.0
-    }
-
-    private static let smallPage = 5
 
     // MARK: History
 

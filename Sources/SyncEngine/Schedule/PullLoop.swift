@@ -4,43 +4,26 @@ import Store
 
 /// The loop that pulls: takes what the engine has heard, asks the schedule what is due, does it, and deals with how it ended.
 struct PullLoop {
-    private let store: Store
-    private let work: PullWork
-    private let network: NetMonitor
-    private let shared: EngineSharedState
-    private let inbox: EngineInbox
-    private let heartbeat: Heartbeat
-    private let time: TimeSource
-    private let random: SeededGenerator
-    private let log: LogHandler
-    private var memory: PullMemory
-    private var requests: [EngineInbox.RequestedPull] = []
+    let store: Store
+    let work: PullWork
+    let network: NetMonitor
+    let shared: EngineSharedState
+    let inbox: EngineInbox
+    let heartbeat: Heartbeat
+    let time: TimeSource
+    let random: SeededGenerator
+    let log: LogHandler
+    private(set) var memory: PullMemory
+    private(set) var requests: [EngineInbox.RequestedPull] = []
     /// Who waits for the texts, after a pull.
-    private var textWaiters: [(request: EngineInbox.RequestedPull, result: SyncResult)] = []
+    private(set) var textWaiters: [(request: EngineInbox.RequestedPull, result: SyncResult)] = []
     /// Until when pulls let the outbox go first (uptime).
-    private var holdsUntil: Duration?
+    private(set) var holdsUntil: Duration?
 
     /// From a pull that ended with the network to the next, so that nothing spins whatever the kernel says.
     private static let afterOffline: Duration = .milliseconds(200)
     /// After a reconnect the outbox goes first, for this long at most.
     private static let longestHold: Duration = .seconds(30)
-
-    init(
-        store: Store, puller: Puller, network: NetMonitor, shared: EngineSharedState, inbox: EngineInbox,
-        heartbeat: Heartbeat, time: TimeSource, random: SeededGenerator, log: @escaping LogHandler
-    ) {
-        self.store = store
-        work = PullWork(puller: puller, store: store, time: time)
-        self.network = network
-        self.shared = shared
-        self.inbox = inbox
-        self.heartbeat = heartbeat
-        self.time = time
-        self.random = random
-        self.log = log
-        memory = PullMemory(
-            schedule: Schedule(settings: shared.settings), answerLimit: puller.identity.client.maximumAnswerSize)
-    }
 
     /// Until the task is cancelled.
     mutating func run() async {

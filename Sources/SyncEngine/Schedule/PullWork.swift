@@ -206,9 +206,7 @@ struct PullMemory {
             }
         }
     }
-}
 
-extension PullMemory {
     /// Brings what the schedule knows up to date with the file.
     mutating func remember(_ store: Store, now: Timestamp, log: LogHandler) async {
         let coverage = await store.coverage

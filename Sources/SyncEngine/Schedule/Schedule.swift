@@ -43,7 +43,6 @@ struct Schedule: Sendable, Equatable {
     private var partOfInterval = 1.0
     /// When the newest thousand were last read.
     private var lastRecent: Timestamp?
-    /// Whether the copy has no gaps.
     var isComplete = false
     /// When the next deletion candidate is due to be asked for; `earliest` for one that never was.
     var deletionCandidatesDue: Timestamp?
@@ -62,7 +61,6 @@ struct Schedule: Sendable, Equatable {
     var head = Setback()
     /// Failures of everything else: one bad row far down on the server must not keep new items away.
     var deep = Setback()
-    /// Failures of texts.
     var texts = Setback()
 
     init(settings: SyncSettings) {
@@ -228,7 +226,6 @@ extension Schedule {
             && sweepInterval / Self.partOfSweep >= settings.pollInterval * Self.idleFactor * Self.fewestSlices
     }
 
-    /// When the next sweep begins.
     private func sweepDue(since start: Timestamp) -> Timestamp {
         let wait =
             isSliced
@@ -298,7 +295,6 @@ extension Schedule.Setback {
 struct Pacing: Sendable {
     let events: EngineInbox.Queue
     let time: TimeSource
-    /// When the next poll is due.
     let pollAt: Timestamp
     let manner: Manner
     /// After so many pages, the rest is left for later.

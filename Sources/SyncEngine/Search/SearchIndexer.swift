@@ -43,7 +43,9 @@ struct SearchIndexer: Sendable {
                 continue
             }
             do {
-                try await collect()
+                heartbeat.rest(atMost: Self.collectingInPull)
+                try await time.sleep(Self.collecting)
+                if isPulling { try await time.sleep(Self.collectingInPull - Self.collecting) }
                 heartbeat.wake()
                 try await work(whilePulling: Self.pauseInPull)
                 shared.publish { $0.searchProblem = nil }
@@ -68,12 +70,6 @@ struct SearchIndexer: Sendable {
         } catch {
             // Cancelled: the next start goes on.
         }
-    }
-
-    private func collect() async throws {
-        heartbeat.rest(atMost: Self.collectingInPull)
-        try await time.sleep(Self.collecting)
-        if isPulling { try await time.sleep(Self.collectingInPull - Self.collecting) }
     }
 
     private func work(whilePulling pause: Duration) async throws {

@@ -12,23 +12,22 @@ struct TextPull {
     let shared: EngineSharedState
     let time: TimeSource
     let question: TextQuestion
-    /// Called with each text.
     let onText: @Sendable () -> Void
     /// The pull's row in the history, as of the last commit.
     private(set) var record: PullRecord
     /// Where the timeline has items that the server has changed, or lost, since their rows were read: the newest first.
     private(set) var doubtfulRows: [Timestamp] = []
 
-    private var group: [TextAnswer] = []
+    private(set) var group: [TextAnswer] = []
     /// Of the group, in bytes.
-    private var size = 0
-    private var groupStarted: Duration = .zero
+    private var size: Int { group.reduce(0) { $0 + $1.size } }
+    private(set) var groupStarted: Duration = .zero
     /// The group before it, which is written while the next texts are asked for.
-    private var commit: Task<PullRecord, any Error>?
-    private var committing: [TextAnswer] = []
-    private var failures = 0
+    private(set) var commit: Task<PullRecord, any Error>?
+    private(set) var committing: [TextAnswer] = []
+    private(set) var failures = 0
     /// Ids in a row that the server did not know, while nothing shows that it has texts at all; `nil` once it has given one.
-    private var unknown: Int?
+    private(set) var unknown: Int?
 
     enum End: Sendable {
         /// No text is due.
@@ -51,18 +50,6 @@ struct TextPull {
     private static let afterOutbox: Duration = .seconds(1)
     /// Requests under way at once where a person waits: fewer than a browser makes.
     static let inHurry = 4
-
-    init(
-        store: Store, identity: Identity, shared: EngineSharedState, time: TimeSource, requests: RequestCounter,
-        record: PullRecord, onText: @escaping @Sendable () -> Void
-    ) {
-        self.store = store
-        self.shared = shared
-        self.time = time
-        self.record = record
-        self.onText = onText
-        question = TextQuestion(identity: identity, time: time, requests: requests)
-    }
 
     /// All that are due, until something more urgent waits. What has arrived is committed, also where it fails.
     ///
@@ -108,10 +95,7 @@ struct TextPull {
         case doubted(SyncFailure)
     }
 
-    private struct Asked: Sendable {
-        var answer: Result<TextQuestion.Answer, SyncFailure>
-        var took: Duration
-    }
+    private typealias Asked = (answer: Result<TextQuestion.Answer, SyncFailure>, took: Duration)
 
     /// What is under way when it stops is still heard: its answers count.
     private mutating func ask(_ due: [DueText], _ dialect: Dialect, _ pacing: Pacing) async -> Stop? {
@@ -130,23 +114,21 @@ struct TextPull {
                     underWay += 1
                     requests.addTask {
                         let start = time.uptime()
+                        let answer: Result<TextQuestion.Answer, SyncFailure>
                         do throws(SyncFailure) {
-                            let answer = try await question.ask(text, limit: limit)
-                            return Asked(answer: .success(answer), took: time.uptime() - start)
+                            answer = .success(try await question.ask(text, limit: limit))
                         } catch {
-                            return Asked(answer: .failure(error), took: time.uptime() - start)
+                            answer = .failure(error)
                         }
+                        return (answer, time.uptime() - start)
                     }
                 }
                 guard underWay > 0, let asked = await requests.next() else { return stop }
                 underWay -= 1
-                do throws(SyncFailure) {
-                    let next = try await take(asked, dialect, pacing)
-                    // The first is the cause.
-                    if stop == nil { stop = next }
-                } catch {
-                    if stop == nil { stop = .failed(error) }
-                }
+                let next: Stop?
+                do throws(SyncFailure) { next = try await take(asked, dialect, pacing) } catch { next = .failed(error) }
+                // The first is the cause.
+                stop = stop ?? next
             }
         }
     }
@@ -187,20 +169,14 @@ struct TextPull {
     /// One text that a person asks for, of any size.
     mutating func one(_ id: String) async throws(SyncFailure) {
         guard let due = try await SyncFailure.from(try await store.textQuestion(of: id, now: time.now()))
-        else {
-            throw SyncFailure(
-                .itemUnknown, "The copy has no item with the id \(id).",
-                origin: .database)
-        }
+        else { throw SyncFailure(.itemUnknown, "The copy has no item with the id \(id).", origin: .database) }
         let answer = try await question.ask(due, limit: TextQuestion.largestManual, manual: true)
         add(answer.answer)
         try await flush()
         if let failure = answer.failure { throw failure }
         guard case .problem(let problem) = answer.answer.outcome else { return }
         throw SyncFailure(
-            problem.code, problem.message,
-            verdict: .retry(after: nil),
-            origin: .server(endpoint: Store.textEndpoint))
+            problem.code, problem.message, verdict: .retry(after: nil), origin: .server(endpoint: Store.textEndpoint))
     }
 
     /// Older releases answer 404 for every id. Of a server that has given a text, a 404 is about the item.
@@ -216,21 +192,17 @@ struct TextPull {
         unknown = count + 1
         guard count + 1 >= Self.fruitless else { return }
         group = []
-        size = 0
-        throw Self.unavailable
+        throw SyncFailure(
+            .textsUnavailable, "This server does not give the texts of items.",
+            consequence: "The timeline is copied as before. The server is asked again after a day.",
+            origin: .server(endpoint: Store.textEndpoint))
     }
-
-    private static let unavailable = SyncFailure(
-        .textsUnavailable, "This server does not give the texts of items.",
-        consequence: "The timeline is copied as before. The server is asked again after a day.",
-        origin: .server(endpoint: Store.textEndpoint))
 
     // MARK: Groups
 
     private mutating func add(_ answer: TextAnswer) {
         if group.isEmpty { groupStarted = time.uptime() }
         group.append(answer)
-        size += answer.size
     }
 
     private var isFull: Bool {
@@ -251,7 +223,6 @@ struct TextPull {
         guard !group.isEmpty else { return }
         committing = group
         group = []
-        size = 0
         record.requests = question.requests.count
         let formerSize = shared.settings.formerTextsMaxSize
         commit = Task(executorPreference: TaskLoop.current) { [store, committing, record, now = time.now()] in
@@ -290,8 +261,6 @@ struct TextQuestion {
     }
 
     static let largestManual = 1 << 30
-    /// Between two questions about a text that fails.
-    static let backoff = Backoff(base: .seconds(60), cap: .seconds(12 * 3_600), jitter: 1...1)
     /// Servers cache an answer for 30 minutes. One that may not be the row's is asked for again after this.
     static let cacheTime: Duration = .seconds(31 * 60)
     /// Between two questions about an item that the server works on for longer than a day, and has no text of.
@@ -379,13 +348,13 @@ struct TextQuestion {
     }
 
     private func failed(_ due: DueText, _ failure: SyncFailure, isRouteUnknown: Bool = false) -> Answer {
-        let (error, wait) = (failure.error, Self.backoff.step(due.failures + 1))
+        let (error, wait) = (failure.error, Backoff.items.step(due.failures + 1))
         let answer = TextAnswer(due, .problem(problem(.failing, due, nextAfter: wait, error.code, error.message)))
         return Answer(answer: answer, failure: failure, isRouteUnknown: isRouteUnknown)
     }
 
     private func stale(_ due: DueText, _ message: String) -> TextProblem {
-        let wait = max(Self.cacheTime, Self.backoff.step(due.failures + 1))
+        let wait = max(Self.cacheTime, Backoff.items.step(due.failures + 1))
         return problem(.stale, due, nextAfter: wait, .staleAnswer, message)
     }
 

@@ -105,8 +105,7 @@ struct Verification {
         for difference in try comparison.compare(page.items) { keep(difference) }
         try comparison.noteShown(page.rejected.compactMap(\.id))
         for element in page.rejected {
-            let id = element.id.map { ByteText($0) }
-            if let id { open[id] = nil }
+            if let id = element.id { open[ByteText(id)] = nil }
             skip(element.id, "what the server shows of it cannot be read: \(element.reason)")
         }
         meter.reach(comparison.count)
