@@ -66,19 +66,13 @@ extension Store {
     }
 
     private func rename(to name: (Int) -> String) throws(UserFacingError) -> String {
-        var number = 0
-        while true {
-            number += 1
-            let target = name(number)
-            // Under the lock, no prsnld creates the file in between.
-            if access(target, F_OK) == 0 { continue }
-            guard errno == ENOENT, Glibc.rename(path, target) == 0 else {
-                throw .ofDisk(
-                    "\(path) cannot be renamed to \(target)",
-                    consequence: "Nothing was changed: the copy is as it was.")
-            }
-            return target
+        let target = name(SetAsideName.firstFree(name))
+        // Under the lock, no prsnld creates the file in between.
+        guard access(target, F_OK) != 0, errno == ENOENT, Glibc.rename(path, target) == 0 else {
+            throw .ofDisk(
+                "\(path) cannot be renamed to \(target)", consequence: "Nothing was changed: the copy is as it was.")
         }
+        return target
     }
 }
 

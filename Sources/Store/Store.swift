@@ -38,12 +38,12 @@ package actor Store {
     var mark: CopyMark?
     /// Whether it was said that the mark cannot be renamed.
     var reportedMark = false
-    /// Whether memory knows of newer reads than the file does.
-    var coverageIsNewer = false
     /// Whether a reader that keeps the WAL from being emptied was reported.
     private var reportedBlockedCheckpoint = false
 
     package internal(set) var coverage: Coverage
+    /// As the file has it. Memory may know of newer reads.
+    var savedCoverage: Coverage
     /// Server, dialect and account that the file is bound to. To be read without waiting for a commit.
     package nonisolated var binding: Binding { bound.withLock { $0 } }
     private nonisolated let bound: Mutex<Binding>
@@ -99,8 +99,7 @@ package actor Store {
     ///   `not_a_database`, `database_damaged`, `database_read_only`, `disk_full`, `disk_error`.
     package init(
         path: String, waitsForLock: Bool = false, largestSize: Int = .max, allowsNetwork: Bool = false,
-        isCancelled: () -> Bool = { false },
-        log: @escaping LogHandler = { _, _, _ in }
+        isCancelled: () -> Bool = { false }, log: @escaping LogHandler = { _, _, _ in }
     ) throws(UserFacingError) {
         let path = RealPath.of(path)
         self.path = path
@@ -114,11 +113,8 @@ package actor Store {
             let lock = try DatabaseLock.take(
                 database: path,
                 onWait: waitsForLock
-                    ? { holder in
-                        log(
-                            .notice, .store,
-                            "waiting for process \(holder), which works on \(path)")
-                    } : nil, isCancelled: isCancelled)
+                    ? { log(.notice, .store, "waiting for process \($0), which works on \(path)") } : nil,
+                isCancelled: isCancelled)
             let header = try DatabaseHeader.read(path: path)
             try header?.check(path: path)
             try FileIdentity.checkBeside(path: path)
@@ -130,7 +126,8 @@ package actor Store {
             wasStoppedUncleanly = try opened.integer("SELECT stopped_cleanly FROM copy") == 0
             try opened.execute("UPDATE pull SET outcome = 'interrupted' WHERE outcome = 'running'")
             statements = try ItemStatements(opened)
-            coverage = try Self.readCoverage(opened)
+            let saved = try Self.readCoverage(opened)
+            (coverage, savedCoverage) = (saved, saved)
             _ = try opened.transaction { try ChangeLog.openIfComplete(opened) }
             notes = try ChangeNotes.begin(opened)
             bound = Mutex(try Self.readBinding(opened))
@@ -370,16 +367,11 @@ package struct Binding: Sendable, Equatable {
     package var accountName: String?
     /// Whom the login token named when the account was bound (`sub`, RFC 7519): tells another account's token before it is sent.
     package var accountSubject: String?
+}
 
-    package init(
-        serverURL: String? = nil, dialect: Dialect? = nil, accountID: String? = nil, accountName: String? = nil,
-        accountSubject: String? = nil
-    ) {
-        self.serverURL = serverURL
-        self.dialect = dialect
-        self.accountID = accountID
-        self.accountName = accountName
-        self.accountSubject = accountSubject
+extension Binding {
+    package init(serverURL: String, dialect: Dialect) {
+        self.init(serverURL: serverURL, dialect: dialect, accountID: nil)
     }
 }
 

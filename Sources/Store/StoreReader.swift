@@ -85,11 +85,6 @@ package final class StoreReader {
     /// Whether the file is of a schema before this table, or `table.column`.
     func lacks(_ part: String) -> Bool { former?.lacks(part) ?? false }
 
-    /// A column of `item` as the present schema has it.
-    func asIfMoved(_ column: ItemColumn) -> String {
-        column.value(lacking: ItemColumn.all.map(\.name).filter { lacks("item.\($0)") })
-    }
-
     /// What SQLite's `quick_check` finds (https://sqlite.org/pragma.html#pragma_quick_check). Empty when all is well.
     /// Reads the whole file, which has no deadline here: it takes minutes for a large one.
     package func damage() throws(UserFacingError) -> [String] {

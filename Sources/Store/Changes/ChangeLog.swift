@@ -10,8 +10,7 @@ enum ChangeOrigin: String, Sendable {
 enum ChangeLog {
     /// `epoch`: the id of this history. `items_before`: rows of `item` up to this number are of the first pull, and their first
     /// texts are no changes. NULL before the first pull has ended: nothing is noted.
-    static let tables = [
-        """
+    static let tables = """
         CREATE TABLE change_log (
             seq INTEGER PRIMARY KEY,
             at TEXT NOT NULL,
@@ -28,7 +27,6 @@ enum ChangeLog {
         ) STRICT;
         INSERT INTO change_state (id, epoch) VALUES (1, lower(hex(randomblob(8))));
         """
-    ]
 
     /// Not by `json_group_array`, which SQLite 3.40 refuses as `json_extract` (`Views`).
     static let view = Views.View(
@@ -109,11 +107,7 @@ enum ChangeLog {
         try connection.cached(
             "INSERT INTO change_log (at, item_id, kind, origin, old, new) VALUES (?, ?, ?, ?, ?, ?)"
         ).bind(now).bind(change.id).bind(change.kind).bind(origin.rawValue).bind(change.old).bind(change.new).run()
-        try trim(connection, now)
-    }
-
-    /// A few rows with each new one, and never the newest, whose number would be given again.
-    private static func trim(_ connection: Connection, _ now: Timestamp) throws {
+        // A few rows with each new one, and never the newest, whose number would be given again.
         try connection.cached(
             """
             DELETE FROM change_log WHERE seq <= (SELECT seq FROM change_log ORDER BY seq LIMIT 1 OFFSET 1)

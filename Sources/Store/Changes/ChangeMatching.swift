@@ -112,11 +112,9 @@ final class ItemStates {
         }
         try words.run()
         for branch in query.branches {
-            var numbers = Set(
-                try memory.prepare(
-                    "SELECT item.rowid FROM (SELECT 1) \(ShownRow.all) WHERE 1\(branch.filter.condition().sql)"
-                )
-                .bind(branch.filter.condition().values).all { $0.int(0) })
+            let condition = branch.filter.condition()
+            let rows = try memory.prepare("SELECT item.rowid FROM (SELECT 1) \(ShownRow.all) WHERE 1\(condition.sql)")
+            var numbers = Set(try rows.bind(condition.values).all { $0.int(0) })
             let match = try memory.prepare("SELECT rowid FROM words WHERE words MATCH ?")
             if !branch.isWithoutOnly {
                 numbers.formIntersection(try match.bind(branch.match()).all { $0.int(0) })

@@ -29,13 +29,11 @@ final class ChangeNotes {
         try connection.register("change_note", count: -1, notes) { context, count, values in
             let notes = Unmanaged<ChangeNotes>.fromOpaque(sqlite3_user_data(context)).takeUnretainedValue()
             guard let values, let kind = Kind(rawValue: Int(sqlite3_value_int(values[0]))),
-                let id = Connection.bytes(values[1])
+                let item = Connection.text(values[1])
             else { return }
             do {
-                let item = String(decoding: id, as: UTF8.self)
                 try notes.note(kind, item)
-                guard count == 3, let other = Connection.bytes(values[2]) else { return }
-                let identified = String(decoding: other, as: UTF8.self)
+                guard count == 3, let identified = Connection.text(values[2]) else { return }
                 try notes.note(.item, identified)
                 notes.creations.append((ByteText(item), ByteText(identified)))
             } catch {
@@ -158,19 +156,15 @@ final class ChangeNotes {
     /// functions: in 3.40, these end a text at U+0000.
     private func difference(_ old: String?, _ new: String?) throws -> (String?, String?) {
         let (before, after) = (try old.map(Self.members), try new.map(Self.members))
-        func object(_ all: [(name: String, value: ArraySlice<UInt8>)]?, _ other: [String: ArraySlice<UInt8>]?)
-            -> String?
-        {
+        func object(_ all: Members?, without other: Members?) -> String? {
             guard let all else { return nil }
+            let others = other.map { Dictionary($0.map { ($0.name, $0.value) }) { $1 } }
             let members = all.filter { name, value in
-                if let other { other[name] != value } else { !value.elementsEqual("null".utf8) }
+                if let others { others[name] != value } else { !value.elementsEqual("null".utf8) }
             }
             return "{" + members.map { "\"\($0)\":" + String(decoding: $1, as: UTF8.self) }.joined(separator: ",") + "}"
         }
-        func named(_ all: [(name: String, value: ArraySlice<UInt8>)]?) -> [String: ArraySlice<UInt8>]? {
-            all.map { Dictionary($0.map { ($0.name, $0.value) }) { $1 } }
-        }
-        return (object(before, named(after)), object(after, named(before)))
+        return (object(before, without: after), object(after, without: before))
     }
 
     /// Those of an object that are texts.
@@ -183,11 +177,13 @@ final class ChangeNotes {
     }
 
     /// Of an object that SQLite has made; each value as JSON.
-    private static func members(_ json: String) throws -> [(name: String, value: ArraySlice<UInt8>)] {
+    private typealias Members = [(name: String, value: ArraySlice<UInt8>)]
+
+    private static func members(_ json: String) throws -> Members {
         let bytes = Array(json.utf8)
         do {
             return try JSONReader.read(bytes) { reader in
-                var members: [(name: String, value: ArraySlice<UInt8>)] = []
+                var members: Members = []
                 guard try reader.enterObject() else { return members }
                 repeat {
                     let name = try reader.string()

@@ -44,10 +44,7 @@ package struct Change: Sendable, Equatable {
     /// One line of JSON, without its end. docs/cli.md describes it.
     package var line: String {
         func text(_ value: String?) -> String {
-            guard let value else { return "null" }
-            var bytes: [UInt8] = []
-            JSONText.appendString(value, to: &bytes)
-            return JSONText.escapingControls(String(decoding: bytes, as: UTF8.self))
+            value.map { JSONText.escapingControls(JSONText.string($0)) } ?? "null"
         }
         // A prepared file may have anything in its place, which is a text then.
         func object(_ value: String?) -> String {

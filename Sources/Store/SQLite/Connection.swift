@@ -20,7 +20,6 @@ final class Connection {
 
     private let handle: OpaquePointer
     private var prepared: [SQLText: Statement] = [:]
-    /// `nil` until it was set.
     private var isDurable: Bool?
     private var cacheSize: Int?
 
@@ -93,23 +92,23 @@ final class Connection {
         return UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
     }
 
-    private static func answer(_ text: String, to context: OpaquePointer?) {
+    /// A function's argument; `nil` for NULL.
+    static func text(_ value: OpaquePointer?) -> String? {
+        bytes(value).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func answer(_ text: String?, to context: OpaquePointer?) {
+        guard let text else { return sqlite3_result_null(context) }
         prsnl_result_text_copy(context, text, Int32(text.utf8.count))
     }
 
     /// `folded(A)`: a text as the full-text index has it. `host(A)`: that of an address.
     func registerSearch() throws {
         try register("host", count: 1) { context, _, values in
-            let host = Connection.bytes(values?.pointee).flatMap {
-                URLCheck.host(of: String(decoding: $0, as: UTF8.self))
-            }
-            guard let host else { return sqlite3_result_null(context) }
-            Connection.answer(host, to: context)
+            Connection.answer(Connection.text(values?.pointee).flatMap { URLCheck.host(of: $0) }, to: context)
         }
         try register("folded", count: 1) { context, _, values in
-            guard let text = Connection.bytes(values?.pointee) else { return sqlite3_result_null(context) }
-            let folded = SearchText.indexed(String(decoding: text, as: UTF8.self)) ?? ""
-            Connection.answer(folded, to: context)
+            Connection.answer(SearchText.indexed(Connection.text(values?.pointee)), to: context)
         }
     }
 
@@ -123,8 +122,7 @@ final class Connection {
                 size += bytes?.count ?? 0
                 hash.add(field: bytes)
             }
-            guard size > 0 else { return sqlite3_result_null(context) }
-            Connection.answer(#"{"bytes":\#(size),"hash":"\#(hash.hexadecimal)"}"#, to: context)
+            Connection.answer(size > 0 ? #"{"bytes":\#(size),"hash":"\#(hash.hexadecimal)"}"# : nil, to: context)
         }
     }
 
@@ -158,9 +156,9 @@ final class Connection {
 
     /// Keeps `-wal` and `-shm` after the last close, so that readers who may not write can open the file
     /// (https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlpersistwal).
-    func keepWriteAheadLog() {
-        var on: Int32 = 1
-        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &on)
+    func keepWriteAheadLog(_ keeps: Bool = true) {
+        var value: Int32 = keeps ? 1 : 0
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &value)
     }
 
     func execute(_ sql: String) throws {
@@ -302,8 +300,7 @@ final class Connection {
     ///
     /// - Throws: SQLITE_BUSY where another connection has it open. Nothing has changed then.
     func leaveWriteAheadLog() throws {
-        var keeps: Int32 = 0
-        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
+        keepWriteAheadLog(false)
         do {
             guard try text("PRAGMA journal_mode = DELETE") == "delete" else {
                 throw failure(SQLITE_BUSY, "PRAGMA journal_mode")
@@ -314,7 +311,6 @@ final class Connection {
         }
     }
 
-    /// Gives the page cache's unused memory back.
     func releaseMemory() {
         sqlite3_db_release_memory(handle)
     }

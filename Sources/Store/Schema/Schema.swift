@@ -8,7 +8,7 @@ struct Schema: Sendable {
         steps: [
             Tables.all, TextTables.all, SearchTables.index, [knownItems], TextTables.claims, [], [copyMarks],
             [endedWrites], [openingIndexes] + SearchTables.step, [tagChanges, FormerTexts.table],
-            SearchTables.folding, ChangeLog.tables, WrittenHere.tables, [sentPayloads], [editTimes], [endReasons],
+            SearchTables.folding, [ChangeLog.tables], WrittenHere.tables, [sentPayloads], [editTimes], [endReasons],
             [deletions],
         ].map { $0.joined(separator: "\n") }, columns: ItemColumn.all)
 

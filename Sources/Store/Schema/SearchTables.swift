@@ -50,6 +50,11 @@ enum SearchTables {
             content='', \(tokenizer));
         """
 
+    /// Into a table that has its columns.
+    static func insertion(into table: String) -> String {
+        "INSERT INTO \(table) (rowid, title, summary, content, transcription, tags, url) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    }
+
     static let tokenizer = "tokenize=\"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\""
 
     /// The vowel signs of the scripts of India are parts of words.

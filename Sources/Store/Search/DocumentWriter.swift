@@ -92,7 +92,9 @@ final class DocumentWriter {
         let next = try SearchableRow.read(row.bind(number)) { item -> Int? in
             while true {
                 let piece = item.piece(from: position, atMost: pieceSize)
-                let docid = try takeNumber()
+                // A number of `search_document` that no other document gets (https://sqlite.org/autoinc.html).
+                let docid = try connection.integer(
+                    "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'search_document' RETURNING seq")
                 try insert(piece.words, docid)
                 try note(docid, of: document)
                 guard let next = piece.next, !isEnough() else { return piece.next }
@@ -106,25 +108,16 @@ final class DocumentWriter {
         return true
     }
 
-    /// A number of `search_document` that no other document gets (https://sqlite.org/autoinc.html).
-    private func takeNumber() throws -> Int64 {
-        try connection.integer(
-            "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'search_document' RETURNING seq")
-    }
-
     private func note(_ piece: Int64, of document: Int64) throws {
         parts += 1
         try connection.cached("INSERT INTO search_piece (docid, document) VALUES (?, ?)").bind(Int(piece))
             .bind(Int(document)).run()
     }
 
+    private static let insertion = SearchTables.insertion(into: "search_index")
+
     private func insert(_ texts: [String?], _ docid: Int64) throws {
-        let words = try connection.cached(
-            """
-            INSERT INTO search_index (rowid, title, summary, content, transcription, tags, url)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """
-        ).bind(Int(docid))
+        let words = try connection.cached(Self.insertion).bind(Int(docid))
         for text in texts { words.bind(SearchText.indexed(text)) }
         let began = TimeSource.clock(CLOCK_THREAD_CPUTIME_ID)
         try words.run()
@@ -224,9 +217,7 @@ struct SearchableRow {
         words[Self.tagColumn] = tagWords
         return words
     }
-}
 
-extension SearchableRow {
     /// Bytes of a piece, without tags. Most articles are shorter.
     static let longestPiece = 32 << 10, shortestPiece = 2 << 10
     /// What a piece has of the one before it, so that words that belong together are found together.

@@ -87,6 +87,18 @@ package struct ItemFilter: Sendable, Equatable {
             if case .since(let time) = $0[0].what, $0[0].isNegated == isNegated { time } else { nil }
         }
     }
+
+    /// - Returns: A condition on a `ShownRow`, with its values.
+    func condition() -> (sql: String, values: [String]) {
+        let conditions = groups.map { $0.map(\.sql) }
+        let sql = conditions.map { " AND (" + $0.map(\.text).joined(separator: " OR ") + ")" }.joined()
+        return (sql, conditions.joined().compactMap(\.value))
+    }
+
+    /// The main server's tags and types are in lower case, and people type capitals. Each once.
+    static func spellings(of words: [String]) -> [String] {
+        Set(words.flatMap { [ByteText($0), ByteText($0.lowercased())] }).sorted().map(\.text)
+    }
 }
 
 extension ItemFilter.Condition {
@@ -113,19 +125,5 @@ extension ItemFilter.Condition {
             case .since(let time): ("\(ShownRow.createdAt) >= ?", time.description)
             }
         return (isNegated ? "NOT coalesce(\(sql), 0)" : "(\(sql))", value)
-    }
-}
-
-extension ItemFilter {
-    /// - Returns: A condition on a `ShownRow`, with its values.
-    func condition() -> (sql: String, values: [String]) {
-        let conditions = groups.map { $0.map(\.sql) }
-        let sql = conditions.map { " AND (" + $0.map(\.text).joined(separator: " OR ") + ")" }.joined()
-        return (sql, conditions.joined().compactMap(\.value))
-    }
-
-    /// The main server's tags and types are in lower case, and people type capitals. Each once.
-    static func spellings(of words: [String]) -> [String] {
-        Set(words.flatMap { [ByteText($0), ByteText($0.lowercased())] }).sorted().map(\.text)
     }
 }

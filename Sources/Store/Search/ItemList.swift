@@ -26,7 +26,6 @@ package struct ListedItem: Sendable, Equatable, Encodable {
     }
 }
 
-/// Items that were asked for.
 package struct ItemList: Sendable, Equatable {
     package var items: [ListedItem] = []
     package var hasMore = false
@@ -98,7 +97,6 @@ extension StoreReader {
         }
     }
 
-    /// How many items the timeline shows.
     private func shownCount() throws -> Int64 {
         try connection.integer(
             """

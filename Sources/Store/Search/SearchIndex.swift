@@ -19,8 +19,6 @@ package struct SearchState: Sendable, Equatable, Codable {
     package var isCurrent: Bool { isBegun && notIndexed == 0 }
     /// Whether a list may take most of its items from it: what is due is read besides, and sorted.
     var servesLists: Bool { isBegun && notIndexed <= 1_000 }
-
-    package init() {}
 }
 
 // The full-text index is built in steps. Each is a transaction of its own that is short enough for a write to wait for.
@@ -95,7 +93,6 @@ extension Store {
         return true
     }
 
-    /// How far the index is.
     package func searchState() throws(UserFacingError) -> SearchState {
         try read { connection in try SearchState(connection) }
     }

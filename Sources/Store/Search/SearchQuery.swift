@@ -86,7 +86,6 @@ package struct SearchQuery: Sendable, Equatable {
     package var names: [(kind: ItemFilter.Named, name: String)] {
         branches.filter { !$0.filter.isOfDeleted }.flatMap(\.filter.names)
     }
-    /// Whether there is nothing to search for.
     package var isEmpty: Bool { branches.allSatisfy(\.isEmpty) }
     /// For all branches. Empty where no words are looked for.
     package var match: String {

@@ -82,14 +82,9 @@ extension StoreReader {
     ///
     /// - Parameter limit: So many bytes of each text.
     private func index(_ items: [ListedItem], in table: String, atMost limit: Int) throws {
-        let (live, deleted) = (
-            try connection.prepare(SearchableRow.ofID), try connection.prepare(SearchableRow.ofDeleted)
-        )
-        let insert = try connection.prepare(
-            """
-            INSERT INTO temp.\(table) (rowid, title, summary, content, transcription, tags, url)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """)
+        let live = try connection.prepare(SearchableRow.ofID)
+        let deleted = try connection.prepare(SearchableRow.ofDeleted)
+        let insert = try connection.prepare(SearchTables.insertion(into: "temp.\(table)"))
         for (number, item) in items.enumerated() {
             _ = try SearchableRow.read((item.deletion == nil ? live : deleted).bind(item.id)) {
                 row throws in

@@ -126,7 +126,6 @@ package struct CopySummary: Sendable, Equatable {
     package var file = File()
     /// Whom the login token named when the account was bound.
     package var accountSubject: String?
-    /// When the copy was bound to server and account.
     package var boundAt: Timestamp?
     /// Whether the last owner of the file closed it, or has it open and has written nothing yet.
     package var wasClosed = true
@@ -159,7 +158,15 @@ extension CopySummary {
         if let epoch = try connection.text("SELECT epoch FROM change_state") {
             copy.verified = LastVerification(beside: reader.path, epoch: epoch)
         }
-        outbox.failing = try Self.failing(connection)
+        outbox.failing = try connection.prepare(
+            """
+            SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
+            FROM main.outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
+            """
+        ).first { row in
+            Failing(
+                count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
+        }
         copy.gone = try GoneItems(connection)
         lastError = try connection.prepare(
             """
@@ -201,20 +208,6 @@ extension CopySummary {
         }
     }
 
-    private static func failing(_ connection: Connection) throws -> Failing? {
-        try connection.prepare(
-            """
-            SELECT id, substr(error_code, 1, 100), substr(error_message, 1, 2000), count(*) OVER (), sum(follows IS NULL) OVER ()
-            FROM main.outbox INDEXED BY outbox_failing WHERE \(Tables.isFailing) ORDER BY follows IS NOT NULL, id LIMIT 1
-            """
-        ).first { row in
-            Failing(
-                count: row.int(3), ownCount: row.int(4), entry: row.int64(0), code: row.text(1), message: row.text(2))
-        }
-    }
-}
-
-extension CopySummary {
     package struct Texts: Sendable, Equatable, Codable {
         /// The copy has the text of every item that has one.
         package var complete = false

@@ -15,7 +15,6 @@ package struct EngineState: Sendable, Equatable {
         @Nullable package var nextSweepAt: Timestamp? = nil
         /// Why it waits or stopped; `nil` when all is well.
         @Nullable package var problem: UserFacingError? = nil
-        /// Whether the server can be used.
         package var connectivity = Connectivity()
 
         package init() {}
@@ -44,7 +43,6 @@ package struct EngineState: Sendable, Equatable {
     /// Of the full-text index, while there is much to do.
     package var indexing: Progress?
     package var copiesTexts = true
-    /// Whether the full-text index is kept up to date.
     package var keepsSearchIndex = true
     /// Why texts are missing that could be fetched; `nil` when all is well.
     package var textsProblem: UserFacingError?

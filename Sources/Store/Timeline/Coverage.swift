@@ -110,7 +110,6 @@ package struct Coverage: Sendable, Equatable {
         return interval.readAt >= sweepStart
     }
 
-    /// The newest covered instant.
     package var newest: Timestamp? { intervals.last?.to }
 
     /// When what lies right below a gap was read. `nil` where the gap reaches down to the bottom.
@@ -146,9 +145,7 @@ package struct Coverage: Sendable, Equatable {
         if sweeping, let newest, next <= newest { result.append(next...newest) }
         return result.reversed()
     }
-}
 
-extension Coverage {
     /// Whether all of the interval is covered already, however old the read.
     package func covers(_ interval: Interval) -> Bool {
         var next = interval.from
@@ -172,7 +169,6 @@ extension Store {
     package func distrust(timesAfter now: Timestamp) throws(UserFacingError) -> Bool {
         var isWrong = coverage.distrust(readsAfter: now)
         if binding.dialect == .cursor, coverage.clip(to: now) { isWrong = true }
-        if isWrong { coverageIsNewer = true }
         let isAhead = try read { connection in
             try connection.cached(
                 """
@@ -205,15 +201,15 @@ extension Store {
                     .bind(now).run()
             }
         }
-        coverageIsNewer = false
+        savedCoverage = coverage
         return true
     }
 
     /// Writes the coverage if only memory knows it.
     package func saveCoverage() throws(UserFacingError) {
-        guard coverageIsNewer else { return }
+        guard coverage != savedCoverage else { return }
         try write { connection in try Self.save(coverage, connection) }
-        coverageIsNewer = false
+        savedCoverage = coverage
     }
 
     /// Saves T1: new items are complete as of `time`. Called when something is written anyway, and before stopping. In
@@ -272,9 +268,7 @@ package struct TimestampCollision: Sendable, Equatable {
         self.at = at
         self.seen = seen
     }
-}
 
-extension TimestampCollision {
     /// Their instants, newest first.
     static func all(_ connection: Connection) throws -> [Timestamp] {
         try connection.prepare("SELECT at FROM crowded_instant ORDER BY at DESC").all { $0.timestamp(0) }

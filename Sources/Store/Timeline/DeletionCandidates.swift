@@ -128,7 +128,6 @@ extension Store {
         }
     }
 
-    /// Deletions that wait for a person's word.
     package func deletionsHeld() throws(UserFacingError) -> Int {
         try integer("SELECT deletions_held FROM copy")
     }

@@ -10,12 +10,6 @@ package struct ExportRow: Sendable {
     package let fingerprint: Fingerprint
 }
 
-/// An item with its text, and the fingerprint of the row that it was read from.
-package struct ExportItem: Sendable {
-    package let shown: ShownItem
-    package let fingerprint: Fingerprint
-}
-
 /// What the copy is of.
 package struct ExportOrigin: Sendable {
     /// `nil` until the daemon has reached its server.
@@ -69,8 +63,10 @@ extension StoreReader {
         }
     }
 
-    /// One item of `timeline` with its text; `nil` where it is there no more.
-    package func exportItem(_ id: String) throws(UserFacingError) -> ExportItem? {
+    /// One item of `timeline` with its text, and the fingerprint of its row; `nil` where it is there no more.
+    package func exportItem(
+        _ id: String
+    ) throws(UserFacingError) -> (shown: ShownItem, fingerprint: Fingerprint)? {
         try readTogether {
             connection.extendDeadline(to: Self.patience)
             return try connection.cached(
@@ -81,7 +77,7 @@ extension StoreReader {
                 \(Self.source) WHERE timeline.id = ?1
                 """
             ).bind(id).first { row in
-                Self.shown(row).map { ExportItem(shown: $0, fingerprint: Self.fingerprint(row)) }
+                Self.shown(row).map { ($0, Self.fingerprint(row)) }
             }
         }
     }

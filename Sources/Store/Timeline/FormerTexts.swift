@@ -60,7 +60,6 @@ enum FormerTexts {
     }
 }
 
-/// One of them.
 package struct FormerText: Sendable, Equatable, Codable {
     package var replacedAt: Timestamp
     /// The server's time of the version that it was of.

@@ -8,10 +8,6 @@ package struct GoneItem: Sendable, Equatable, Codable {
     package var entry: Int64
     @Nullable package var deliveredAt: Timestamp? = nil
 
-    package init(itemID: String, entry: Int64, deliveredAt: Timestamp?) {
-        (self.itemID, self.entry, self.deliveredAt) = (itemID, entry, deliveredAt)
-    }
-
     /// Columns of `rows`.
     fileprivate static let columns = "item.id, item.deleted_at, made.id, made.ended_at"
     /// Tombstones, each with the delivered entry that made its item. A deletion that was ever sent may be why the item is gone.

@@ -118,7 +118,6 @@ struct ItemColumn: Sendable {
     }.joined(separator: ", ")
 }
 
-/// What a column can hold.
 private protocol ColumnValue: Sendable {
     static func bind(_ value: Self?, to statement: Statement)
     static func read(_ row: Statement, _ column: Int32) -> Self?

@@ -133,11 +133,7 @@ extension Store {
     /// of it with the next write, or with `saveCoverage`.
     package func noteUnchanged(_ pages: [PageChange]) {
         noteRejected(pages)
-        for interval in pages.compactMap(\.coverage) {
-            let before = coverage
-            coverage.insert(interval)
-            if coverage != before { coverageIsNewer = true }
-        }
+        for interval in pages.compactMap(\.coverage) { coverage.insert(interval) }
     }
 
     // MARK: Committing
@@ -167,12 +163,12 @@ extension Store {
                 processed += try noteProcessed(page, now: now, connection)
             }
             record.pages += pages.count
-            if next != coverage || coverageIsNewer { try Self.save(next, connection) }
+            if next != savedCoverage { try Self.save(next, connection) }
             try deltas.save(connection)
             record = try Self.save(record, connection)
         }
         coverage = next
-        coverageIsNewer = false
+        savedCoverage = next
         noteRejected(pages)
         inFlight.noteProcessed(processed)
         return record
@@ -185,8 +181,8 @@ extension Store {
         if inFlight.awaitsNothing { return [] }
         let written = inFlight.writtenSince(page.asOf)
         let serverNow = serverNow
-        let items = page.items.filter { inFlight.awaits($0, now: serverNow) && written[ByteText($0.id)] == nil }.map(
-            \.id)
+        let items = page.items.filter { inFlight.awaits($0, now: serverNow) && written[ByteText($0.id)] == nil }
+            .map(\.id)
         guard !items.isEmpty else { return [] }
         var writer = self.writer(connection, now: now)
         var processed: [String] = []
@@ -204,8 +200,11 @@ extension Store {
     ) throws {
         guard let statements else { return }
         // Before the page's own items are there: in a backfill there is then nothing to compare with.
-        if let statement = statements.markMissing.binding(absenceOf: page) {
-            record.suspects += try statement.bind(now).run()
+        // An element without a readable id could be any of those that the page lacks.
+        if let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) {
+            let present = JSONText.array(page.items.map(\.id) + page.rejected.compactMap(\.id))
+            record.suspects += try statements.markMissing.bind(proven.lowerBound).bind(proven.upperBound)
+                .bind(present).bind(now).run()
         }
         let written = inFlight.writtenSince(page.asOf)
         for id in written.keys {
@@ -247,16 +246,6 @@ extension Store {
         }
         record.rejected += try Self.keep(page.rejected, healed: page.items, now: now, connection)
         try Self.note(page.collision, provenIn: page.proven, now: now, connection)
-    }
-}
-
-extension Statement {
-    /// Binds what tells which items a page lacks: the interval that it proves, and the ids that it has. `nil` where nothing
-    /// can be said: the page proves nothing, or has an element without a readable id, which could be any of them.
-    fileprivate func binding(absenceOf page: PageChange) -> Statement? {
-        guard let proven = page.proven, page.rejected.allSatisfy({ $0.id != nil }) else { return nil }
-        let present = JSONText.array(page.items.map(\.id) + page.rejected.compactMap(\.id))
-        return bind(proven.lowerBound).bind(proven.upperBound).bind(present)
     }
 }
 
@@ -309,9 +298,7 @@ final class ItemStatements {
                 AND id NOT IN (SELECT value FROM json_each(?3))
             """)
     }
-}
 
-extension ItemStatements {
     /// Whether the copy has what a page shows, as the page shows it, and nothing else in the interval that the page proves.
     fileprivate func isInCopy(_ page: PageChange) throws -> Bool {
         guard let proven = page.proven else {

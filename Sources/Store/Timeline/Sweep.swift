@@ -11,22 +11,19 @@ extension Store {
             try forgetUnseenRejected(connection)
         }
         coverage = next
-        coverageIsNewer = false
+        savedCoverage = next
         rejectedSeen = nil
     }
 
     /// Marks the beginning of a sweep in the coverage. The next write puts it into the file.
     package func beginSweep(at start: Timestamp) {
         coverage.beginSweep(at: start)
-        coverageIsNewer = true
         rejectedSeen = []
     }
 
     /// Gives up a sweep, because another one is to begin.
     package func abandonSweep() {
-        guard coverage.sweepStart != nil else { return }
-        coverage.endSweep()
-        coverageIsNewer = true
+        if coverage.sweepStart != nil { coverage.endSweep() }
     }
 
     /// Notes that a deletion candidate was found by its id. Found a second time, later than a cache answers, it is no deletion candidate any more.
@@ -212,7 +209,7 @@ extension Store {
             record = try Self.save(record, connection)
         }
         coverage = next
-        coverageIsNewer = false
+        savedCoverage = next
         rejectedSeen = nil
         return record
     }
@@ -227,26 +224,12 @@ extension Store {
         guard try headIsOpen() != isOpen else { return }
         try run("UPDATE copy SET head_open = \(isOpen ? 1 : 0)")
     }
-
-    /// A pass that found everything as it was: the coverage is newer, in memory.
-    package func notePassUnchanged(startedAt start: Timestamp) {
-        noteUnchanged([
-            PageChange(items: [], coverage: Coverage.Interval(from: .earliest, to: .latest, readAt: start))
-        ])
-    }
 }
 
 // Items that could not be read, as they came.
 extension Store {
-    /// Items that the server has and that could not be read.
     package func rejectedCount() throws(UserFacingError) -> Int {
         try integer("SELECT count(*) FROM rejected_item")
-    }
-
-    /// By its id where there is one: the rest of its text may vary from answer to answer.
-    static func isKnown(_ rejected: RejectedItem, _ connection: Connection) throws -> Bool {
-        try connection.prepare("SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
-            .bind(rejected.id).bind(rejected.raw).hasRow()
     }
 
     static func keep(
@@ -272,17 +255,17 @@ extension Store {
     /// A server that sends only broken items must not fill the disk. With so many the copy is incomplete in any case.
     private static let mostRejected = 1_000
 
-    /// Whether to keep it.
+    /// Whether to keep it. It is known by its id where there is one: the rest of its text may vary from answer to answer.
     static func isNews(_ rejected: RejectedItem, _ connection: Connection) throws -> Bool {
-        if try isKnown(rejected, connection) { return false }
+        let known = try connection.prepare(
+            "SELECT 1 FROM rejected_item WHERE item_id = ?1 OR (?1 IS NULL AND raw = ?2)")
+        if try known.bind(rejected.id).bind(rejected.raw).hasRow() { return false }
         return try connection.integer("SELECT count(*) FROM rejected_item") < mostRejected
     }
 
     static func rejectedIDs(_ connection: Connection) throws -> Set<ByteText> {
-        Set(
-            try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL").all { row in
-                row.text(0).map(ByteText.init)
-            })
+        let ids = try connection.prepare("SELECT item_id FROM rejected_item WHERE item_id IS NOT NULL")
+        return Set(try ids.all { $0.text(0).map(ByteText.init) })
     }
 
     func noteRejected(_ pages: [PageChange]) {

@@ -1,7 +1,6 @@
 import Glibc
 package import PRSNLCore
 
-/// An item whose text is to be asked for.
 package struct DueText: Sendable, Equatable {
     package var id: String
     package var createdAt: Timestamp
@@ -62,7 +61,6 @@ package struct TextAnswer: Sendable, Equatable {
     }
 }
 
-/// Why a text could not be had.
 package struct TextProblem: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         /// The answer was of another time than the item's row, or of no time: out of a cache, or newer than the list.
@@ -190,7 +188,6 @@ extension Store {
             """)
     }
 
-    /// Whether any text was ever fetched.
     package func hasTexts() throws(UserFacingError) -> Bool {
         try hasRow("SELECT 1 FROM item_body LIMIT 1")
     }

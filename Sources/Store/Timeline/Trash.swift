@@ -93,7 +93,6 @@ extension StoreReader {
         }
     }
 
-    /// Whether the timeline has the item.
     package func isShown(_ id: String) throws(UserFacingError) -> Bool {
         try read {
             try connection.prepare("SELECT 1 FROM timeline WHERE id = ?").bind(id).hasRow()

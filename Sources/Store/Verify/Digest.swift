@@ -9,10 +9,6 @@ package struct TimelineDigest: Sendable, Equatable, Codable {
     /// When the file was read; edits and deletions are known as of `edits_as_of`.
     package var readAt: Timestamp
     @Nullable package var editsAsOf: Timestamp? = nil
-
-    package init(digest: String, items: Int, readAt: Timestamp, editsAsOf: Timestamp?) {
-        (self.digest, self.items, self.readAt, self.editsAsOf) = (digest, items, readAt, editsAsOf)
-    }
 }
 
 extension StoreReader {

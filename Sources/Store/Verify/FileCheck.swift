@@ -9,118 +9,108 @@ package struct Invariant: Sendable, Equatable, Codable {
     /// The first few exceptions.
     package var findings: [String]
 
-    package init(name: String, rule: String, findings: [String]) {
-        (self.name, self.rule, self.findings) = (name, rule, findings)
-    }
-
     package var holds: Bool { findings.isEmpty }
 }
 
 /// What holds in a sound file at every moment, whichever process was killed and when.
 enum FileCheck {
+    struct Query {
+        let name: String
+        let rule: String
+        let sql: String
+    }
+
     /// A query of each gives what does not hold, in words. Of two, `StoreReader.check` has more than a query.
-    static let queries: [(name: String, rule: String, sql: String)] = [
-        (
-            "integrity", "SQLite finds the file sound",
-            "SELECT integrity_check FROM pragma_integrity_check(\(mostFindings)) WHERE integrity_check != 'ok'"
-        ),
-        ("schema", "Tables, indexes, triggers and views are those of this release", ""),
-        (
-            "rows", "The single-row tables have one row",
-            ["copy", "search_state", "change_state"].map {
+    static let queries = [
+        Query(
+            name: "integrity", rule: "SQLite finds the file sound",
+            sql: "SELECT integrity_check FROM pragma_integrity_check(\(mostFindings)) WHERE integrity_check != 'ok'"),
+        Query(name: "schema", rule: "Tables, indexes, triggers and views are those of this release", sql: ""),
+        Query(
+            name: "rows", rule: "The single-row tables have one row",
+            sql: ["copy", "search_state", "change_state"].map {
                 "SELECT 'no row of \($0)' WHERE NOT EXISTS (SELECT 1 FROM \($0)) AND NOT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = '\($0)') UNION ALL "
             }.joined()
-                + "SELECT 'epoch ' || epoch FROM change_state WHERE length(epoch) != 16 OR epoch GLOB '*[^0-9a-f]*'"
-        ),
-        ("times", "All times have the right form", values(times, isNoTime)),
-        ("json", "All JSON columns are valid", values(json, "NOT json_valid(value)")),
-        (
-            "items", "The counters of items are right",
-            counters([
+                + "SELECT 'epoch ' || epoch FROM change_state WHERE length(epoch) != 16 OR epoch GLOB '*[^0-9a-f]*'"),
+        Query(name: "times", rule: "All times have the right form", sql: values(times, isNoTime)),
+        Query(name: "json", rule: "All JSON columns are valid", sql: values(json, "NOT json_valid(value)")),
+        Query(
+            name: "items", rule: "The counters of items are right",
+            sql: counters([
                 ("live", "item WHERE deleted_at IS NULL"), ("deleted", "item WHERE deleted_at IS NOT NULL"),
                 ("deletions_held", "held_deletion"),
-            ])
-        ),
-        (
-            "timeline", "The timeline shows each item once",
-            "SELECT 'item ' || id FROM timeline GROUP BY id HAVING count(*) > 1"
-        ),
-        (
-            "coverage", "The intervals that were read are in order, and apart",
-            """
-            SELECT from_time || ' to ' || to_time FROM coverage AS one WHERE from_time > to_time
-                OR EXISTS (SELECT 1 FROM coverage AS other
-                    WHERE other.from_time > one.from_time AND other.from_time <= one.to_time)
-            """
-        ),
-        (
-            "complete", "What is complete has no gap",
-            """
-            SELECT 'a gap before ' || from_time FROM (SELECT from_time, lag(to_time) OVER (ORDER BY from_time) AS before
-                FROM coverage), copy
-            WHERE complete = 1 AND iif(before IS NULL, from_time > '\(Timestamp.earliest)',
-                \(microseconds("from_time")) > \(microseconds("before")) + 1)
-            UNION ALL SELECT 'nothing was read' FROM copy WHERE complete = 1 AND NOT EXISTS (SELECT 1 FROM coverage)
-            UNION ALL SELECT 'edits as of ' || coalesce(edits_as_of, 'no time') FROM copy WHERE edits_as_of
-                IS NOT iif(complete = 1, nullif((SELECT min(read_at) FROM coverage), '\(Timestamp.earliest)'), NULL)
-            """
-        ),
-        (
-            "queue", "The counters of the queue are right",
-            counters(
+            ])),
+        Query(
+            name: "timeline", rule: "The timeline shows each item once",
+            sql: "SELECT 'item ' || id FROM timeline GROUP BY id HAVING count(*) > 1"),
+        Query(
+            name: "coverage", rule: "The intervals that were read are in order, and apart",
+            sql: """
+                SELECT from_time || ' to ' || to_time FROM coverage AS one WHERE from_time > to_time
+                    OR EXISTS (SELECT 1 FROM coverage AS other
+                        WHERE other.from_time > one.from_time AND other.from_time <= one.to_time)
+                """),
+        Query(
+            name: "complete", rule: "What is complete has no gap",
+            sql: """
+                SELECT 'a gap before ' || from_time FROM (SELECT from_time, lag(to_time) OVER (ORDER BY from_time) AS before
+                    FROM coverage), copy
+                WHERE complete = 1 AND iif(before IS NULL, from_time > '\(Timestamp.earliest)',
+                    \(microseconds("from_time")) > \(microseconds("before")) + 1)
+                UNION ALL SELECT 'nothing was read' FROM copy WHERE complete = 1 AND NOT EXISTS (SELECT 1 FROM coverage)
+                UNION ALL SELECT 'edits as of ' || coalesce(edits_as_of, 'no time') FROM copy WHERE edits_as_of
+                    IS NOT iif(complete = 1, nullif((SELECT min(read_at) FROM coverage), '\(Timestamp.earliest)'), NULL)
+                """),
+        Query(
+            name: "queue", rule: "The counters of the queue are right",
+            sql: counters(
                 [("waiting", "'queued', 'sending', 'unknown'"), ("unknown", "'unknown'"), ("parked", "'parked'")]
-                    .map { ($0.0, "outbox WHERE state IN (\($0.1))") })
-        ),
-        (
-            "writes", "Each write that waits has a next step, and each that was sent an attempt",
-            """
-            SELECT '#' || id || ' has no next attempt' FROM outbox WHERE state = 'queued' AND next_attempt_at IS NULL
-                AND NOT EXISTS (SELECT 1 FROM outbox AS next WHERE next.item_id = outbox.item_id AND next.ended_at IS NULL
-                    AND (next.next_attempt_at IS NOT NULL OR next.state IN ('sending', 'parked')))
-            UNION ALL SELECT '#' || id || ' is ' || state || ', and has no attempt' FROM outbox
-                WHERE state IN ('sending', 'unknown')
-                    AND NOT EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
-            UNION ALL SELECT 'an attempt of #' || entry_id || ', which is not there' FROM outbox_attempt
-                WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = entry_id)
-            UNION ALL SELECT '#' || id || ' was sent ' || attempts || ' times, noted are ' || noted FROM
-                (SELECT id, attempts, (SELECT count(*) FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
-                    AS noted FROM outbox) WHERE attempts NOT BETWEEN 0 AND noted
-            """
-        ),
-        (
-            "local", "Pending marks match the queue",
-            """
-            SELECT 'edit of ' || item_id FROM local_edit WHERE NOT EXISTS (SELECT 1 FROM outbox
-                WHERE outbox.item_id = local_edit.item_id AND state IN ('queued', 'sending', 'unknown'))
-            UNION ALL SELECT 'held ' || item_id FROM held_item WHERE NOT EXISTS (SELECT 1 FROM outbox
-                WHERE outbox.id = held_item.entry_id AND state IN ('sending', 'unknown'))
-                OR NOT EXISTS (SELECT 1 FROM item WHERE item.id = held_item.item_id)
-            UNION ALL SELECT 'creation ' || id FROM local_item WHERE delivered_at IS NULL AND NOT EXISTS (SELECT 1 FROM outbox
-                WHERE outbox.id = entry_id AND kind IN ('capture', 'note') AND ended_at IS NULL)
-            """
-        ),
-        (
-            "index", "Each item of the timeline is in the full-text index, or waits for it",
-            wrongInIndex
-        ),
-        (
-            "texts", "Each text is of an item",
-            """
-            SELECT 'text of ' || item_id FROM item_body
-            WHERE NOT EXISTS (SELECT 1 FROM item WHERE item.id = item_body.item_id)
-            """
-        ),
-        (
-            "changes", "The changes are numbered without a gap, and of known kinds",
-            """
-            SELECT 'after #' || before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM change_log)
-            WHERE seq != before + 1
-            UNION ALL SELECT '#' || seq || ' ' || kind || ' ' || origin FROM change_log WHERE origin NOT IN ('server', 'here')
-                OR kind NOT IN ('added', 'edited', 'deleted', 'restored', 'text', 'pulled', 'identified')
-                OR (item_id IS NULL) != (kind = 'pulled')
-            """
-        ),
-        ("timeline_of_changes", "The timeline shows what the last change of each item says", ""),
+                    .map { ($0.0, "outbox WHERE state IN (\($0.1))") })),
+        Query(
+            name: "writes", rule: "Each write that waits has a next step, and each that was sent an attempt",
+            sql: """
+                SELECT '#' || id || ' has no next attempt' FROM outbox WHERE state = 'queued' AND next_attempt_at IS NULL
+                    AND NOT EXISTS (SELECT 1 FROM outbox AS next WHERE next.item_id = outbox.item_id AND next.ended_at IS NULL
+                        AND (next.next_attempt_at IS NOT NULL OR next.state IN ('sending', 'parked')))
+                UNION ALL SELECT '#' || id || ' is ' || state || ', and has no attempt' FROM outbox
+                    WHERE state IN ('sending', 'unknown')
+                        AND NOT EXISTS (SELECT 1 FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
+                UNION ALL SELECT 'an attempt of #' || entry_id || ', which is not there' FROM outbox_attempt
+                    WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = entry_id)
+                UNION ALL SELECT '#' || id || ' was sent ' || attempts || ' times, noted are ' || noted FROM
+                    (SELECT id, attempts, (SELECT count(*) FROM outbox_attempt WHERE entry_id = outbox.id AND purpose = 'send')
+                        AS noted FROM outbox) WHERE attempts NOT BETWEEN 0 AND noted
+                """),
+        Query(
+            name: "local", rule: "Pending marks match the queue",
+            sql: """
+                SELECT 'edit of ' || item_id FROM local_edit WHERE NOT EXISTS (SELECT 1 FROM outbox
+                    WHERE outbox.item_id = local_edit.item_id AND state IN ('queued', 'sending', 'unknown'))
+                UNION ALL SELECT 'held ' || item_id FROM held_item WHERE NOT EXISTS (SELECT 1 FROM outbox
+                    WHERE outbox.id = held_item.entry_id AND state IN ('sending', 'unknown'))
+                    OR NOT EXISTS (SELECT 1 FROM item WHERE item.id = held_item.item_id)
+                UNION ALL SELECT 'creation ' || id FROM local_item WHERE delivered_at IS NULL AND NOT EXISTS (SELECT 1 FROM outbox
+                    WHERE outbox.id = entry_id AND kind IN ('capture', 'note') AND ended_at IS NULL)
+                """),
+        Query(
+            name: "index", rule: "Each item of the timeline is in the full-text index, or waits for it",
+            sql: wrongInIndex),
+        Query(
+            name: "texts", rule: "Each text is of an item",
+            sql: """
+                SELECT 'text of ' || item_id FROM item_body
+                WHERE NOT EXISTS (SELECT 1 FROM item WHERE item.id = item_body.item_id)
+                """),
+        Query(
+            name: "changes", rule: "The changes are numbered without a gap, and of known kinds",
+            sql: """
+                SELECT 'after #' || before FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM change_log)
+                WHERE seq != before + 1
+                UNION ALL SELECT '#' || seq || ' ' || kind || ' ' || origin FROM change_log WHERE origin NOT IN ('server', 'here')
+                    OR kind NOT IN ('added', 'edited', 'deleted', 'restored', 'text', 'pulled', 'identified')
+                    OR (item_id IS NULL) != (kind = 'pulled')
+                """),
+        Query(name: "timeline_of_changes", rule: "The timeline shows what the last change of each item says", sql: ""),
     ]
 
     /// Also what lists are read from: the times, types and tags of items that have not changed since they were indexed.
@@ -196,15 +186,15 @@ extension StoreReader {
             connection.removeDeadline()
             try connection.registerTextMark()
             var found: [Invariant] = []
-            for (name, rule, sql) in FileCheck.queries {
-                var invariant = Invariant(name: name, rule: rule, findings: [])
+            for query in FileCheck.queries {
+                var invariant = Invariant(name: query.name, rule: query.rule, findings: [])
                 do {
-                    switch name {
+                    switch query.name {
                     case "schema": invariant.findings = Array(try foreignParts().prefix(FileCheck.mostFindings))
                     case "timeline_of_changes": invariant.findings = try contradictedChanges()
                     default:
                         invariant.findings = try connection.prepare(
-                            "SELECT * FROM (\(sql)) LIMIT \(FileCheck.mostFindings)"
+                            "SELECT * FROM (\(query.sql)) LIMIT \(FileCheck.mostFindings)"
                         ).all { $0.text(0) ?? "NULL" }
                     }
                 } catch let error as SQLiteFailure where [SQLITE_ERROR, SQLITE_CORRUPT].contains(error.primary) {

@@ -46,13 +46,10 @@ package final class TimelineComparison {
         (row, newest) = try reader.read {
             let connection = reader.connection
             connection.removeDeadline()
-            return (
-                try connection.prepare(
-                    """
-                    SELECT \(ItemColumn.all.map(reader.asIfMoved).joined(separator: ", ")), rowid FROM item
-                    WHERE id = ? AND deleted_at IS NULL
-                    """), try connection.integer("SELECT max(rowid) FROM item")
-            )
+            let lacking = ItemColumn.all.map(\.name).filter { reader.lacks("item.\($0)") }
+            let columns = ItemColumn.all.map { $0.value(lacking: lacking) }.joined(separator: ", ")
+            let row = try connection.prepare("SELECT \(columns), rowid FROM item WHERE id = ? AND deleted_at IS NULL")
+            return (row, try connection.integer("SELECT max(rowid) FROM item"))
         }
     }
 

@@ -38,9 +38,8 @@ package struct VerifyReport: Sendable, Equatable, Codable {
 
         /// In bytes of JSON, at the most.
         fileprivate var size: Int {
-            var bytes: [UInt8] = []
-            for text in [itemID, title, reason].compactMap(\.self) + fields { JSONText.appendString(text, to: &bytes) }
-            return bytes.count + 160
+            let texts = [itemID, title, reason].compactMap(\.self) + fields
+            return texts.reduce(160) { $0 + JSONText.string($1).utf8.count }
         }
     }
 
