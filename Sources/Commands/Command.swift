@@ -1,22 +1,16 @@
-import Configuration
 package import Console
 import PRSNLCore
 
 /// A command of prsnlctl: its entry in the table, and what it does.
 struct Command: Sendable {
     typealias Body = @Sendable (CommandContext, ParsedArguments) throws(UserFacingError) -> ExitCode
-    typealias EarlyBody = @Sendable (ParsedArguments, ProcessEnvironment) throws(UserFacingError) -> ExitCode
-
-    enum Run: Sendable {
-        case withContext(Body)
-        /// Without a context, which a configuration that cannot be read would keep from being made.
-        case early(EarlyBody)
-    }
 
     let entry: CommandDescription
     /// It has a step that root alone can do, such as reading a key of root's. Others run as the owner of the copy.
     let needsRoot: Bool
-    let run: Run
+    /// It says itself what is wrong with the configuration, which keeps others from running.
+    let judgesConfiguration: Bool
+    let run: Body
 }
 
 extension Command {
@@ -28,36 +22,20 @@ extension Command {
         _ name: String, or aliases: [String] = [], _ summary: String, examples: [Example],
         operands: CommandOperands = .none, withoutOperands: String? = nil, options: [CommandOption] = [],
         language: [CommandDescription.Term] = [], hasJSON: Bool = true, onlyReads: Bool = false,
-        needsRoot: Bool = false, run: @escaping Body
+        needsRoot: Bool = false, judgesConfiguration: Bool = false, run: @escaping Body
     ) {
         let entry = CommandDescription(
             name: name, aliases: aliases, summary: summary, operands: operands,
             options: options + (hasJSON ? [.json] : []) + [.help], language: language,
-            examples: Self.whole(examples, name), withoutOperands: withoutOperands, onlyReads: onlyReads)
-        self.init(
-            entry: entry, needsRoot: needsRoot,
-            run: .withContext { context, arguments throws(UserFacingError) in
-                do throws(UserFacingError) { return try run(context, arguments) } catch {
-                    guard error.recoverySuggestion == ErrorCode.usage.recoverySuggestion else { throw error }
-                    let help = arguments.help(in: .prsnlctl)
-                    throw error.with(suggestion: "See \(help).", next: help)
-                }
-            })
-    }
-
-    init(
-        early name: String, _ summary: String, examples: [Example], options: [CommandOption] = [],
-        run: @escaping EarlyBody
-    ) {
-        let entry = CommandDescription(
-            name: name, summary: summary, options: options + [.json, .help], examples: Self.whole(examples, name))
-        self.init(entry: entry, needsRoot: true, run: .early(run))
-    }
-
-    private static func whole(_ examples: [Example], _ name: String) -> [CommandDescription.Term] {
-        examples.map { rest, meaning in
-            let typed = ["prsnlctl", name, rest].filter { !$0.isEmpty }.joined(separator: " ")
-            return ("`\(typed)`", meaning)
+            examples: examples.map { rest, meaning in
+                ("`\(["prsnlctl", name, rest].filter { !$0.isEmpty }.joined(separator: " "))`", meaning)
+            }, withoutOperands: withoutOperands, onlyReads: onlyReads)
+        self.init(entry: entry, needsRoot: needsRoot, judgesConfiguration: judgesConfiguration) {
+            context, arguments throws(UserFacingError) in
+            do throws(UserFacingError) { return try run(context, arguments) } catch {
+                guard error.recoverySuggestion == ErrorCode.usage.recoverySuggestion else { throw error }
+                throw error.with(suggestion: "See \(arguments.help).", next: arguments.help)
+            }
         }
     }
 
@@ -115,9 +93,4 @@ extension CommandOption {
     static let wait = CommandOption(
         "--wait", .optional("DURATION"), "Wait for the delivery, without a limit or for this long (`30s`).")
     static let tag = CommandOption.text("--tag", "TAG", "A tag; may be given again.", isRepeatable: true)
-}
-
-extension ParsedArguments {
-    /// A mistake in what a command of prsnlctl was given.
-    func failure(_ reason: String) -> UserFacingError { failure(reason, table: .prsnlctl) }
 }

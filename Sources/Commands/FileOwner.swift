@@ -134,11 +134,8 @@ extension CommandContext: CommandHost {
 
     private static func index(_ store: Store) async {
         let time = TimeSource.system
-        do throws(UserFacingError) {
-            guard try await store.searchState().notIndexed <= mostIndexed else { return }
-            _ = try await store.indexSome(now: time.now(), uptime: time.uptime)
-        } catch {
-            // The write is on the disk, and the next daemon indexes it.
-        }
+        // The write is on the disk, and the next daemon indexes what is left here.
+        guard let state = try? await store.searchState(), state.notIndexed <= mostIndexed else { return }
+        _ = try? await store.indexSome(now: time.now(), uptime: time.uptime)
     }
 }

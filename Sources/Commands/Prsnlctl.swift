@@ -35,19 +35,19 @@ package enum Prsnlctl {
             try chooseColours(parsed, &environment)
             if parsed.has("--help") { return write(CommandTable.prsnlctl.help(for: parsed.command)) }
             if parsed.has("--version") { return write("prsnlctl \(ProductVersion.current)\n") }
-            let command = Command.all.first { $0.entry == parsed.command }
-            unit = try CommandContext.unit(parsed, environment)
-            if case .early(let run)? = command?.run { return try run(parsed, environment) }
-            var found = try CommandContext(parsed, environment, onlyReads: command?.entry.onlyReads ?? false)
-            context = found
-            unit = found.unit
-            guard case .withContext(let run)? = command?.run else {
+            guard let command = Command.all.first(where: { $0.entry == parsed.command }) else {
                 throw UserFacingError(.usage, "a command is missing.")
             }
+            var found = try CommandContext(parsed, environment, judgesConfiguration: command.judgesConfiguration)
+            unit = found.unit
+            if !command.judgesConfiguration {
+                try found.checkConfiguration(onlyReads: command.entry.onlyReads)
+                context = found
+            }
             // A reader's place is that of the person who asks, and root's folder is closed to the owner of the copy.
-            if command?.needsRoot == false, !parsed.has("--cursor") { try FileOwner.giveUpRoot(found.paths) }
+            if !command.needsRoot, !parsed.has("--cursor") { try FileOwner.giveUpRoot(found.paths) }
             found.hasGivenUpRoot = isRoot && geteuid() != 0
-            return try run(found, parsed)
+            return try command.run(found, parsed)
         } catch {
             let error = context?.withFoundItem(context?.withFirstStep(error) ?? error, arguments) ?? error
             return report(
@@ -77,21 +77,13 @@ package enum Prsnlctl {
         _ error: UserFacingError, _ unit: ServiceUnit, isJSON: Bool, isLine: Bool, _ environment: ProcessEnvironment
     ) -> ExitCode {
         let report = FailureReport(error)
-        if isJSON {
-            do {
-                // On stdout: who asked for JSON reads it from there, whatever happens. Among lines it is one.
-                let text =
-                    isLine
-                    ? String(decoding: try JSONOutput.line(report, unit), as: UTF8.self)
-                    : try JSONOutput.pretty(report, unit)
-                StandardStream.output.write(text + "\n")
-                return exitCode(error.code)
-            } catch {
-                // Then in words, below.
-            }
-        }
         let style = TextStyle(descriptor: STDERR_FILENO, environment: environment.variables, unit)
-        StandardStream.error.write(report.text(program: "prsnlctl", style))
+        // On stdout: who asked for JSON reads it from there, whatever happens. Among lines it is one.
+        if isJSON, let json = try? JSONOutput.text(report, unit, pretty: !isLine) {
+            StandardStream.output.write(json + "\n")
+        } else {
+            StandardStream.error.write(report.text(program: "prsnlctl", style))
+        }
         return exitCode(error.code)
     }
 

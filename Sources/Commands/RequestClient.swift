@@ -45,7 +45,10 @@ struct RequestClient: ~Copyable {
             do throws(UserFacingError) {
                 return try askDaemon(request, within: limit ?? request.patience, interruption, update)
             } catch {
-                guard mayAnswerHere(request, after: error) else { throw explained(error, request) }
+                guard mayAnswerHere(request, after: error) else {
+                    let isRefused = error.code == .controlRefused && request.isChange
+                    throw isRefused ? error.with(consequence: error.consequence ?? Asked.refused) : error
+                }
                 noDaemon = error
             }
             do throws(UserFacingError) {
@@ -73,11 +76,6 @@ struct RequestClient: ~Copyable {
         }
     }
 
-    private func explained<Asked: Request>(_ error: UserFacingError, _ request: Asked) -> UserFacingError {
-        guard error.code == .controlRefused, request.isChange else { return error }
-        return error.with(consequence: error.consequence ?? Asked.refused)
-    }
-
     // MARK: The daemon
 
     private mutating func askDaemon<Asked: Request>(
@@ -103,12 +101,15 @@ struct RequestClient: ~Copyable {
     private mutating func connect() throws(UserFacingError) -> ControlClient {
         let open = connection.take()
         if lastUse.duration(to: .now) <= Self.longestIdle, let open { return open }
-        var client = try context.connect()
+        var client = try context.reach()
+        client.whenSilent = { [context] asksServer in
+            context.say(asksServer ? "waiting for the server's answer" : "the daemon is not responding; waiting")
+        }
         if context.isFileGiven {
             let path = try client.ask(StatusRequest()).get().file.path
-            guard RealPath.isSameFile(path, context.paths.database) else {
+            guard RealPath.isSameFile(path, context.database) else {
                 throw UserFacingError(
-                    .daemonNotRunning, "The daemon works on \(path), and none on \(context.paths.database).")
+                    .daemonNotRunning, "The daemon works on \(path), and none on \(context.database).")
             }
         }
         return client
@@ -123,7 +124,7 @@ struct RequestClient: ~Copyable {
         let here = RequestContext(host: .command(context, noDaemon: noDaemon), refused: Asked.refused)
         let answer = try blocking { () async throws(UserFacingError) in try await request.answer(here) }
         guard let answer else { throw noDaemon }
-        if let remark = request.remark(answer, path: context.paths.database), !saidThatItIsStopped {
+        if let remark = request.remark(answer, path: context.database), !saidThatItIsStopped {
             context.say("the daemon is not running: \(remark)")
             saidThatItIsStopped = true
         }
@@ -223,7 +224,7 @@ extension RequestClient {
             guard !isTold, let writer, !writer.contains("(prsnl") else { return }
             isTold = true
             let patience = Formatting.duration(Self.writePatience)
-            context.say("\(writer) holds the write lock of \(context.paths.database); trying for \(patience)")
+            context.say("\(writer) holds the write lock of \(context.database); trying for \(patience)")
         }
         // Before it is waited for.
         tell(context.otherWriter)

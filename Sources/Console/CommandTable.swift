@@ -43,7 +43,7 @@ package struct CommandDescription: Sendable, Equatable {
 }
 
 /// A program: the only list of its commands and options. Parsing, `--help` and docs/cli.md follow it.
-package struct CommandTable: Sendable, Equatable {
+package struct CommandTable: Sendable {
     package let program: String
     package let summary: String
     package let options: [CommandOption]
@@ -66,8 +66,6 @@ package struct CommandTable: Sendable, Equatable {
         self.exitCodes = exitCodes
         self.explanations = explanations
     }
-
-    package static func == (left: CommandTable, right: CommandTable) -> Bool { left.program == right.program }
 
     package func command(named name: String) -> CommandDescription? {
         commands.first { $0.name == name || $0.aliases.contains(name) }
@@ -235,7 +233,7 @@ extension CommandOption {
 }
 
 /// What a command takes besides options.
-package struct CommandOperands: Sendable, Equatable {
+package struct CommandOperands: Sendable {
     /// As the help writes it: `ID...`
     package let usage: String
     package let minimum: Int

@@ -3,22 +3,22 @@ package import PRSNLCore
 
 /// JSON as our programs write it.
 package enum JSONOutput {
-    /// One line without its end, for the socket, or among lines on stdout.
-    package static func line(_ value: some Encodable, _ unit: ServiceUnit = ServiceUnit()) throws -> [UInt8] {
-        Array(JSONText.escapingControls(try encode(value, unit, pretty: false)).utf8)
-    }
+    /// One line without its end, for the socket.
+    package static func line(_ value: some Encodable) throws -> [UInt8] { Array(try encode(value).utf8) }
 
-    /// The same, without a line's end.
-    package static func text(_ value: some Encodable) throws(UserFacingError) -> String {
-        do { return String(decoding: try line(value), as: UTF8.self) } catch {
+    /// The same, among lines on stdout.
+    package static func text(
+        _ value: some Encodable, _ unit: ServiceUnit = ServiceUnit(), pretty: Bool = false
+    ) throws(UserFacingError) -> String {
+        do { return try encode(value, unit, pretty: pretty) } catch {
             throw UserFacingError(.controlProtocol, "The answer could not be written as JSON.", cause: "\(error)")
         }
     }
 
     /// Indented, for `--json`, with the commands of a daemon.
-    package static func pretty(_ value: some Encodable, _ unit: ServiceUnit = ServiceUnit()) throws -> String {
-        JSONText.escapingControls(try encode(value, unit, pretty: true))
-    }
+    package static func pretty(
+        _ value: some Encodable, _ unit: ServiceUnit = ServiceUnit()
+    ) throws(UserFacingError) -> String { try text(value, unit, pretty: true) }
 
     /// Of a document of ours, with members as `JSONKeys` names them.
     ///
@@ -32,7 +32,9 @@ package enum JSONOutput {
         return try decoder.decode(type, from: Data(isOwn ? bytes : ForeignNumbers.clamped(bytes)))
     }
 
-    private static func encode(_ value: some Encodable, _ unit: ServiceUnit, pretty: Bool) throws -> String {
+    private static func encode(
+        _ value: some Encodable, _ unit: ServiceUnit = ServiceUnit(), pretty: Bool = false
+    ) throws -> String {
         let encoder = JSONEncoder()
         encoder.userInfo[.unit] = unit
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
@@ -40,7 +42,7 @@ package enum JSONOutput {
         if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
+        return JSONText.escapingControls(String(decoding: try encoder.encode(value), as: UTF8.self))
     }
 }
 

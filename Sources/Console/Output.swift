@@ -4,12 +4,25 @@ package import PRSNLCore
 package protocol Report: Encodable {
     /// Whole lines, each with its end.
     func text(_ style: TextStyle) -> String
+    /// What the command ends with that has printed it.
+    var exitCode: ExitCode { get }
 }
 
 extension Report {
+    package var exitCode: ExitCode { .fine }
+
     /// Paragraphs behind their labels. A label without any is left out.
     package func fields(_ rows: [TextLayout.Field], _ style: TextStyle) -> String {
         TextLayout.fields(rows, style).map { $0 + "\n" }.joined()
+    }
+
+    /// Lines as they are, however wide.
+    package func lines(@Listing<String> _ lines: () -> [String]) -> String {
+        lines().map { $0 + "\n" }.joined()
+    }
+
+    package func paragraphs(_ style: TextStyle, @Listing<String> _ texts: () -> [String]) -> String {
+        paragraphs(texts(), style)
     }
 
     /// Sentences, each from the beginning of a line.
@@ -18,25 +31,15 @@ extension Report {
     }
 }
 
-/// The form of a command's output.
-package enum OutputFormat: Sendable, Equatable {
-    case text(TextStyle)
-    case json
-
-    /// The only switch over formats: what goes to stdout, with the commands of a daemon.
-    package func render(_ report: some Report, _ unit: ServiceUnit) throws(UserFacingError) -> String {
-        switch self {
-        case .text(var style):
-            style.unit = unit
-            return report.text(style)
-        case .json:
-            do {
-                return try JSONOutput.pretty(report, unit) + "\n"
-            } catch {
-                throw UserFacingError(.controlProtocol, "The answer could not be written as JSON.", cause: "\(error)")
-            }
-        }
-    }
+/// Lists whose members depend on conditions.
+@resultBuilder package enum Listing<Element> {
+    package static func buildExpression(_ element: Element) -> [Element] { [element] }
+    package static func buildExpression(_ elements: [Element]) -> [Element] { elements }
+    package static func buildBlock(_ parts: [Element]...) -> [Element] { parts.flatMap(\.self) }
+    package static func buildOptional(_ part: [Element]?) -> [Element] { part ?? [] }
+    package static func buildEither(first: [Element]) -> [Element] { first }
+    package static func buildEither(second: [Element]) -> [Element] { second }
+    package static func buildArray(_ parts: [[Element]]) -> [Element] { parts.flatMap(\.self) }
 }
 
 /// What prsnld and prsnlctl end with (docs/cli.md).
@@ -57,16 +60,12 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
 
     /// What the daemon ends with when it could not start or go on.
     package init(ending error: UserFacingError) {
-        let flags = error.code.traits.flags
         self =
-            if error.code == .usage {
-                .usage
-            } else if flags.contains(.isBadConfiguration) {
-                .configuration
-            } else if flags.contains(.isBadFile) {
-                .database
-            } else {
-                .error
+            switch error.code.traits.flags {
+            case _ where error.code == .usage: .usage
+            case let flags where flags.contains(.isBadConfiguration): .configuration
+            case let flags where flags.contains(.isBadFile): .database
+            default: .error
             }
     }
 }

@@ -1,7 +1,8 @@
 package import PRSNLCore
 
 /// A command line, checked against a program's table.
-package struct ParsedArguments: Sendable, Equatable {
+package struct ParsedArguments: Sendable {
+    private let table: CommandTable
     /// `nil` where none was given, which only `--help` and `--version` allow for a program with commands.
     package private(set) var command: CommandDescription?
     /// What is no option: URLs, ids, numbers, texts. As many as the command's table allows, unless help is wanted.
@@ -18,62 +19,59 @@ package struct ParsedArguments: Sendable, Equatable {
     /// - Parameter arguments: without the program's name.
     /// - Throws: `usage`, with what was probably meant.
     package init(_ arguments: [String], table: CommandTable) throws(UserFacingError) {
+        self.table = table
         var rest = arguments[...]
         var optionsEnded = false
         var last: String?
         while let argument = rest.popFirst() {
             defer { last = optionsEnded ? nil : argument }
             if optionsEnded || !argument.hasPrefix("-") || argument == "-" || isOperandWithDash(argument) {
-                try take(operand: argument, after: last, table)
+                try take(operand: argument, after: last)
             } else if argument == "--" {
                 optionsEnded = true  // POSIX, Utility Syntax Guideline 10
             } else if argument == "-h" {
                 values["--help"] = []
             } else {
-                try take(option: argument, &rest, table)
+                try take(option: argument, &rest)
             }
         }
-        try judge(table)
+        try judge()
     }
 
     private func isOperandWithDash(_ argument: String) -> Bool {
         command?.operands.mayBeginWithDash == true && !argument.hasPrefix("--") && argument != "-h"
     }
 
-    private mutating func take(
-        operand argument: String, after last: String?, _ table: CommandTable
-    ) throws(UserFacingError) {
-        if let last, let command, looksLikeValue(argument, of: last) {
-            throw Self.failure(
-                table, command, "\(last) takes its value with an equals sign", nearest: "\(last)=\(argument)")
+    private mutating func take(operand argument: String, after last: String?) throws(UserFacingError) {
+        if let last, looksLikeValue(argument, of: last) {
+            throw failure("\(last) takes its value with an equals sign", nearest: "\(last)=\(argument)")
         }
         guard let command else {
             if table.commands.isEmpty {
-                throw Self.failure(table, nil, "\(argument) is one argument too many: \(table.program) takes none")
+                throw failure("\(argument) is one argument too many: \(table.program) takes none")
             }
             // As they are typed to other programs: `help edit`, `version`.
             if argument == "help" || argument == "version" { return values["--\(argument)"] = [] }
             guard let found = table.command(named: argument) else {
-                throw Self.failure(
-                    table, nil, "\(argument) is not a command", explanation: table.explanations[argument],
+                throw failure(
+                    "\(argument) is not a command", explanation: table.explanations[argument],
                     nearest: EditDistance.allNearest(to: argument, among: table.commands.map(\.name)).or)
             }
             return self.command = found
         }
-        let words = table.secondWords(after: command.name)
         if operands.isEmpty, let found = table.command(named: "\(command.name) \(argument)") {
             return self.command = found
         }
         guard operands.count < command.operands.maximum else {
-            if words.isEmpty {
-                let most = command.operands.maximum
-                let taken = most == 0 ? "none" : "\(most) \(command.operands.usage.filter(\.isLetter))"
-                throw Self.failure(
-                    table, command, "\(argument) is one argument too many: \(command.name) takes \(taken)")
+            let words = table.secondWords(after: command.name)
+            guard words.isEmpty else {
+                throw failure(
+                    "\(command.name) \(argument) is not a command",
+                    nearest: EditDistance.allNearest(to: argument, among: words).map { "\(command.name) \($0)" }.or)
             }
-            throw Self.failure(
-                table, command, "\(command.name) \(argument) is not a command",
-                nearest: EditDistance.allNearest(to: argument, among: words).map { "\(command.name) \($0)" }.or)
+            let most = command.operands.maximum
+            let taken = most == 0 ? "none" : "\(most) \(command.operands.usage.filter(\.isLetter))"
+            throw failure("\(argument) is one argument too many: \(command.name) takes \(taken)")
         }
         operands.append(argument)
     }
@@ -89,12 +87,10 @@ package struct ParsedArguments: Sendable, Equatable {
             && argument.utf8.allSatisfy { (48...57).contains($0) || "smhd".utf8.contains($0) }
     }
 
-    private mutating func take(
-        option argument: String, _ rest: inout ArraySlice<String>, _ table: CommandTable
-    ) throws(UserFacingError) {
+    private mutating func take(option argument: String, _ rest: inout ArraySlice<String>) throws(UserFacingError) {
         var parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         // An option may stand before its command. Those of one name agree about taking the next argument.
-        let known = allowed(table) + table.commands.flatMap(\.options)
+        let known = allowed() + table.commands.flatMap(\.options)
         // `-n1` (POSIX, Utility Syntax Guideline 6).
         if !argument.hasPrefix("--"), argument.count > 2,
             known.contains(where: { $0.takesNext && $0.short == String(argument.prefix(2)) })
@@ -103,90 +99,65 @@ package struct ParsedArguments: Sendable, Equatable {
         }
         guard let option = known.first(where: { $0.name == parts[0] || $0.short == parts[0] }) else {
             let isWord = command.map { $0.operands.maximum > 0 } ?? false && !argument.hasPrefix("--")
-            throw Self.failure(
-                table, command,
+            throw failure(
                 "\(parts[0]) is not an option" + (isWord ? "; give -- in front of words that begin with a dash" : ""),
-                nearest: EditDistance.allNearest(
-                    to: parts[0],
-                    among: allowed(table, Self.command(in: rest, table)).map(\.name)
-                ).or)
+                nearest: EditDistance.allNearest(to: parts[0], among: allowed(command(in: rest)).map(\.name)).or)
         }
-        if parts.count == 2 {
-            values[option.name, default: []].append(parts[1])
-        } else if option.takesNext {
-            guard let next = rest.popFirst() else {
-                throw Self.failure(table, command, "\(option.usage): the value is missing")
-            }
-            values[option.name, default: []].append(next)
-        } else {
-            values[option.name, default: []] += []
+        if parts.count == 1, option.takesNext {
+            guard let next = rest.popFirst() else { throw failure("\(option.usage): the value is missing") }
+            parts.append(next)
         }
+        values[option.name, default: []] += parts.dropFirst()
     }
 
-    private static func command(in words: ArraySlice<String>, _ table: CommandTable) -> CommandDescription? {
+    private func command(in words: ArraySlice<String>) -> CommandDescription? {
         let first = words.drop { table.command(named: $0) == nil }
         return table.command(named: first.prefix(2).joined(separator: " "))
             ?? first.first.flatMap(table.command(named:))
     }
 
     /// The options that the command takes, which may follow.
-    private func allowed(_ table: CommandTable, _ following: CommandDescription? = nil) -> [CommandOption] {
+    private func allowed(_ following: CommandDescription? = nil) -> [CommandOption] {
         ((command ?? following)?.options ?? []) + table.options
     }
 
     /// What can only be said when the command is known.
-    private func judge(_ table: CommandTable) throws(UserFacingError) {
-        let allowed = allowed(table)
+    private func judge() throws(UserFacingError) {
+        let allowed = allowed()
         for (name, given) in values.sorted(by: { $0.key < $1.key }) {
             guard let option = allowed.first(where: { $0.name == name }) else {
                 let place = command.map { "an option of \($0.name)" } ?? "an option without its command"
-                throw Self.failure(
-                    table, command, "\(name) is not \(place)",
+                throw failure(
+                    "\(name) is not \(place)",
                     explanation: command.flatMap { table.explanations["\($0.name) \(name)"] })
             }
-            if option.form == .none, !given.isEmpty {
-                throw Self.failure(table, command, "\(name) takes no value")
-            }
-            if given.count > 1, !option.isRepeatable {
-                throw Self.failure(table, command, "\(name) is given \(given.count) times")
-            }
-            if !option.allowsEmpty, given.contains("") {
-                throw Self.failure(table, command, "\(option.usage): the value is missing")
-            }
+            if option.form == .none, !given.isEmpty { throw failure("\(name) takes no value") }
+            if given.count > 1, !option.isRepeatable { throw failure("\(name) is given \(given.count) times") }
+            if !option.allowsEmpty, given.contains("") { throw failure("\(option.usage): the value is missing") }
         }
         guard !has("--help"), !has("--version") else { return }
         guard let command else {
             if table.commands.isEmpty { return }
-            throw Self.failure(table, nil, "a command is missing")
+            throw failure("a command is missing")
         }
         if operands.count < command.operands.minimum {
             let other = values.isEmpty ? nil : command.withoutOperands.flatMap(table.command(named:))
             let takesAll = other.map { values.keys.allSatisfy(($0.options + table.options).map(\.name).contains) }
-            throw Self.failure(
-                table, command, "\(command.operands.usage) is missing", nearest: takesAll == true ? other?.name : nil)
+            throw failure(
+                "\(command.operands.usage) is missing", nearest: takesAll == true ? other?.name : nil)
         }
     }
 
     /// A mistake in what the command was given, in the words of all such mistakes.
-    package func failure(_ reason: String, table: CommandTable) -> UserFacingError {
-        Self.failure(table, command, reason)
+    package func failure(_ reason: String, explanation: String? = nil, nearest: String? = nil) -> UserFacingError {
+        UserFacingError(
+            .usage, reason + (explanation ?? nearest.map { "; did you mean \($0)?" } ?? "."),
+            recoverySuggestion: "See \(help).", nextCommand: help)
     }
 
     /// The command line that prints the help of the command.
-    package func help(in table: CommandTable) -> NextCommand { Self.help(table, command) }
-
-    private static func help(_ table: CommandTable, _ command: CommandDescription?) -> NextCommand {
+    package var help: NextCommand {
         NextCommand(line: [table.program, command?.name, "--help"].compactMap(\.self).joined(separator: " "))
-    }
-
-    private static func failure(
-        _ table: CommandTable, _ command: CommandDescription?, _ reason: String, explanation: String? = nil,
-        nearest: String? = nil
-    ) -> UserFacingError {
-        let help = help(table, command)
-        return UserFacingError(
-            .usage, reason + (explanation ?? nearest.map { "; did you mean \($0)?" } ?? "."),
-            recoverySuggestion: "See \(help).", nextCommand: help)
     }
 }
 

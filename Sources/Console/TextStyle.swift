@@ -31,8 +31,7 @@ package struct TextStyle: Sendable, Equatable {
             && (!["", "0"].contains(environment["CLICOLOR_FORCE", default: ""])
                 || isTerminal && !["", "dumb"].contains(environment["TERM", default: ""]))
         hasLinks = isTerminal && Self.followsLinks(environment)
-        var size = winsize()
-        if isTerminal, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+        if let size = Self.size(of: descriptor), size.ws_col > 0 {
             rowWidth = max(40, Int(size.ws_col))
             width = min(80, rowWidth)
         }
@@ -40,10 +39,12 @@ package struct TextStyle: Sendable, Equatable {
 
     /// Lines of the terminal that a descriptor is; `nil` where it is none.
     package static func rows(of descriptor: Int32) -> Int? {
+        size(of: descriptor).flatMap { $0.ws_row > 0 ? Int($0.ws_row) : nil }
+    }
+
+    private static func size(of descriptor: Int32) -> winsize? {
         var size = winsize()
-        guard isatty(descriptor) == 1, prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0
-        else { return nil }
-        return Int(size.ws_row)
+        return isatty(descriptor) == 1 && prsnl_ioctl_pointer(descriptor, UInt(TIOCGWINSZ), &size) == 0 ? size : nil
     }
 
     /// No terminal can be asked. These say by the environment who they are, and are known to follow links
@@ -52,14 +53,9 @@ package struct TextStyle: Sendable, Equatable {
         if let forced = environment["FORCE_HYPERLINK"] { return !["", "0"].contains(forced) }
         if environment["TERM", default: ""] == "dumb" { return false }
         if let version = environment["VTE_VERSION"].flatMap({ Int($0) }) { return version >= 5_000 }
-        if ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"].contains(
-            where: {
-                environment[$0]?.isEmpty == false
-            })
-        {
-            return true
-        }
-        return ["iTerm.app", "WezTerm", "vscode", "ghostty"].contains(environment["TERM_PROGRAM", default: ""])
+        let ofTheirs = ["KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"]
+        return ofTheirs.contains { environment[$0]?.isEmpty == false }
+            || ["iTerm.app", "WezTerm", "vscode", "ghostty"].contains(environment["TERM_PROGRAM", default: ""])
             || ["xterm-kitty", "foot", "alacritty", "xterm-ghostty"].contains(environment["TERM", default: ""])
     }
 
@@ -182,12 +178,16 @@ package enum TextLayout {
     package static func fields(_ rows: [Field], _ style: TextStyle) -> [String] {
         let labelWidth = 13
         return rows.flatMap { label, paragraphs in
-            paragraphs.flatMap { wrap($0, width: style.width - labelWidth) }.enumerated().map { index, line in
-                guard index == 0 else { return String(repeating: " ", count: labelWidth) + line }
-                let padding = String(repeating: " ", count: max(1, labelWidth - width(label)))
-                return style.paint(label, .bold) + padding + line
-            }
+            let padding = String(repeating: " ", count: max(1, labelWidth - width(label)))
+            let lines = paragraphs.flatMap { wrap($0, width: style.width - labelWidth) }
+            return hang(lines, behind: style.paint(label, .bold) + padding, width: labelWidth)
         }
+    }
+
+    /// The first line behind its front, which has so many columns, all others below its text.
+    package static func hang(_ lines: [String], behind front: String, width: Int) -> [String] {
+        let margin = String(repeating: " ", count: width)
+        return lines.enumerated().map { ($0.offset == 0 ? front : margin) + $0.element }
     }
 
     /// No wider than a limit; what is cut ends in three dots.

@@ -29,8 +29,7 @@ enum AccountCommand {
             try report.requireChange()
             report = dryRun ? report.planned : try context.setAside(report)
         }
-        try context.write(report)
-        return report.exitCode
+        return try context.write(report)
     }
 }
 
@@ -72,12 +71,13 @@ extension CommandContext {
 
     /// In the daemon's place.
     func account() throws(UserFacingError) -> AccountReport {
-        let reader = try StoreReader(path: database)
+        let reader = try self.reader()
         let copy = try reader.summary()
-        let stored = try CredentialFile.used(self)
+        let configuration = try configuration().configuration
+        let stored = CredentialFile.used(self, configuration)
         let change = AccountChange.found(
             copy: copy, problem: try reader.standingError(of: AccountChange.codes),
-            subject: stored?.subject, server: try configuration().configuration.serverURL?.text ?? stored?.server)
+            subject: stored?.subject, server: configuration.serverURL?.text ?? stored?.server)
         return AccountReport(
             copy, source: .file, file: database, credentials: stored?.report ?? CredentialsReport(kind: .none),
             change: change, now: TimeSource.system.now())
@@ -170,14 +170,14 @@ extension AccountReport: Report {
 
     private func setAsideText(_ path: String, _ style: TextStyle) -> String {
         let whose = account.map { "of \($0.text(style))" } ?? server.map { "of \(style.safe($0))" } ?? "as it was"
-        var lines = ["the copy \(whose) \(dryRun ? "would be" : "was") set aside: \(style.safe(path))"]
         let kept = [Formatting.count(items, "item"), undelivered.map { "its undelivered writes (\($0))" }]
             .compactMap(\.self).joined(separator: " and ")
-        lines.append("It keeps \(kept)." + (undelivered == nil ? "" : " The writes will not be sent."))
-        lines.append(
+        return paragraphs(style) {
+            "the copy \(whose) \(dryRun ? "would be" : "was") set aside: \(style.safe(path))"
+            "It keeps \(kept)." + (undelivered == nil ? "" : " The writes will not be sent.")
             dryRun
                 ? style.text("Nothing was changed. To do it: \(Advice.newCopy).")
-                : "There is an empty copy now. The daemon fills it: \(style.command("sudo systemctl start prsnld")).")
-        return paragraphs(lines, style)
+                : "There is an empty copy now. The daemon fills it: \(style.command("sudo systemctl start prsnld"))."
+        }
     }
 }

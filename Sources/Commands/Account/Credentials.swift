@@ -20,30 +20,25 @@ extension CredentialsReport.Kind {
 }
 
 extension CredentialsReport {
-    func paragraphs(_ style: TextStyle, now: Timestamp) -> [String] {
+    @Listing<String> func paragraphs(_ style: TextStyle, now: Timestamp) -> [String] {
         let place = path.map { ", in \(style.safe($0))" } ?? ""
-        var lines: [String]
         switch kind {
         case .none:
-            return [
-                "none: nothing is pulled, unless `anonymous = yes` is set. \(style.command("prsnlctl login")) logs in"
-            ]
-        case .notReadable: return ["not readable for this user" + place]
-        case .apiKey, .loginToken, .login: lines = [kind.words + place]
+            "none: nothing is pulled, unless `anonymous = yes` is set. \(style.command("prsnlctl login")) logs in"
+        case .notReadable: "not readable for this user" + place
+        case .apiKey, .loginToken, .login:
+            kind.words + place
+            if let expiresAt {
+                let left = expiresAt.duration(since: now)
+                let renewed = kind == .login ? "; the daemon renews it" : ""
+                if left > .zero {
+                    "the token expires in \(Formatting.duration(left))" + (kind == .login ? renewed + " before" : "")
+                } else {
+                    "the token expired at \(Formatting.time(expiresAt))" + renewed
+                }
+            }
+            if refused == true { style.paint("The server refuses this \(kind == .apiKey ? "key" : "login").", .red) }
         }
-        if let expiresAt {
-            let renewed = kind == .login ? "; the daemon renews it before" : ""
-            let left = expiresAt.duration(since: now)
-            lines.append(
-                left > .zero
-                    ? "the token expires in \(Formatting.duration(left))\(renewed)"
-                    : "the token expired at \(Formatting.time(expiresAt))"
-                        + (kind == .login ? "; the daemon renews it" : ""))
-        }
-        if refused == true {
-            lines.append(style.paint("The server refuses this \(kind == .apiKey ? "key" : "login").", .red))
-        }
-        return lines
     }
 }
 
@@ -89,11 +84,8 @@ struct CredentialFile: Sendable, Equatable {
     private init(keyFile path: String, credentialsDirectory: String? = nil) {
         self.init(
             report: CredentialsReport(kind: .notReadable, path: path), isFromSystemd: credentialsDirectory != nil)
-        guard !look(path) else { return }
-        do throws(UserFacingError) {
-            show(try Credentials.parse(try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)))
-        } catch {
-            state = .broken(error)
+        examine(path) { file throws(UserFacingError) in
+            file.show(try Credentials.parse(try KeyFile.read(path: path, credentialsDirectory: credentialsDirectory)))
         }
     }
 
@@ -103,35 +95,34 @@ struct CredentialFile: Sendable, Equatable {
     static func login(_ database: String, for server: ServerURL? = nil) -> CredentialFile? {
         let stored = LoginFile(database: database)
         var file = CredentialFile(report: CredentialsReport(kind: .notReadable, path: stored.path))
-        guard !file.look(stored.path) else { return file }
-        do throws(UserFacingError) {
-            guard let login = try stored.read() else { return nil }
+        var isThere = true
+        file.examine(stored.path) { file throws(UserFacingError) in
+            guard let login = try stored.read() else { return isThere = false }
             if let server { try login.check(isFor: server) }
             file.show(.login(login.pair))
             (file.server, file.endsAt) = (login.server, AccessToken(login.pair.refresh)?.expiresAt)
-        } catch {
-            file.state = .broken(error)
         }
-        return file
+        return isThere ? file : nil
     }
 
     /// What a stopped daemon would show to the server at its next start: a key stands above a login. `nil` where there is
     /// neither.
-    static func used(_ context: CommandContext) throws(UserFacingError) -> CredentialFile? {
-        try key(context.configuration().configuration, context.unit) ?? login(context.database)
+    static func used(_ context: CommandContext, _ configuration: DaemonConfiguration) -> CredentialFile? {
+        key(configuration, context.unit) ?? login(context.database)
     }
 
     private mutating func show(_ credentials: Credentials) {
         (report, subject) = (CredentialsReport(credentials, in: path), credentials.subject)
     }
 
-    /// Whether it is not to be read: it is hidden from this user, or would lead root elsewhere.
-    private mutating func look(_ path: String) -> Bool {
-        if FileStatus.isHidden(path) {
-            state = .hidden
-        } else if let error = FileStatus.foreignLink(path) {
+    /// Reads nothing that is hidden from this user, or would lead root elsewhere.
+    private mutating func examine(_ path: String, _ read: (inout Self) throws(UserFacingError) -> Void) {
+        if FileStatus.isHidden(path) { return state = .hidden }
+        do throws(UserFacingError) {
+            if let error = FileStatus.foreignLink(path) { throw error }
+            try read(&self)
+        } catch {
             state = .broken(error)
         }
-        return state != .sound
     }
 }

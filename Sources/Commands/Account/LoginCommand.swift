@@ -23,11 +23,9 @@ enum LoginCommand {
         let plan = try LoginPlan(context, given: arguments.value("--server"))
         // Everything that could refuse the login is asked before the password is typed.
         try checkDaemon(context, plan)
-        let client = try plan.client()
+        let client = try LoginPlan.client(plan.server.text, plan.configuration.network, .none)
         defer { client.shutdown() }
-        let (email, password) = try credentials(arguments) { () throws(UserFacingError) in
-            try requirePRSNL(client, plan)
-        }
+        let (email, password) = try credentials(arguments, client, plan)
         let made = try request(client, plan, email: email, password: password)
         password.wipe()
         // The daemon is asked also where there was none a minute ago: one that has started since would not read the file again.
@@ -42,10 +40,9 @@ enum LoginCommand {
         }
         if report.source == .file, context.unit.kind == .manual(nil) {
             context.say(
-                "the login is beside \(context.paths.database), where `prsnld` finds it when this user starts it")
+                "the login is beside \(context.database), where `prsnld` finds it when this user starts it")
         }
-        try context.write(report)
-        return report.exitCode
+        return try context.write(report)
     }
 
     /// A pair of tokens, and whose.
@@ -64,24 +61,24 @@ enum LoginCommand {
 
     // MARK: Asking
 
-    /// - Parameter check: what could make the password useless; called before it is asked for, or sent.
     private static func credentials(
-        _ arguments: ParsedArguments, check: () throws(UserFacingError) -> Void
+        _ arguments: ParsedArguments, _ client: PRSNLClient, _ plan: LoginPlan
     ) throws(UserFacingError) -> (email: String, password: SecretBytes) {
         if arguments.has("--password-stdin") {
             let password = SecretBytes()
-            guard password.readLine(from: STDIN_FILENO) == .line, !password.isEmpty else {
+            guard password.readLine(from: STDIN_FILENO), !password.isEmpty else {
                 throw UserFacingError(
                     .usage, "--password-stdin: stdin holds no line with a password.",
                     consequence: "No login was made.")
             }
             let email = try email(arguments)
-            try check()
+            try requirePRSNL(client, plan)
             return (email, password)
         }
         let email = try email(arguments)
         guard let terminal = Terminal() else { throw noTerminal("the password") }
-        try check()
+        // Before it is asked for.
+        try requirePRSNL(client, plan)
         return (email, try terminal.askSecret("Password for \(SafeText.harmless(email)): "))
     }
 
@@ -164,21 +161,20 @@ extension LoginReport: Report {
     package var exitCode: ExitCode { sameAccount == false ? .needsAttention : .fine }
 
     package func text(_ style: TextStyle) -> String {
-        var lines = ["logged in as \(account.text(style)) on \(style.safe(server))"]
-        if let configuration { lines.append("server_url was written to \(style.safe(configuration))") }
-        if sameAccount == false {
-            let whose = copyAccount.map { "of \($0.text(style))" } ?? "of another server, or was made without a login"
-            lines.append(
-                style.paint("The copy on this machine is \(whose)", .yellow)
-                    + ": nothing is pulled and nothing is sent until you decide.")
-            lines.append(style.text("To set it aside and begin one of this account: \(Advice.newCopy)."))
-        } else if inUse {
-            lines.append(
-                copyAccount == nil ? "The daemon is making the first copy." : "The daemon uses it now.")
-        } else {
-            lines.append("The daemon is not running. It will use the login when it starts.")
-            if let next = style.next(nextCommand) { lines.append(next) }
+        paragraphs(style) {
+            "logged in as \(account.text(style)) on \(style.safe(server))"
+            if let configuration { "server_url was written to \(style.safe(configuration))" }
+            if sameAccount == false {
+                let whose = copyAccount.map { $0.text(style) } ?? "another server, or was made without a login"
+                style.paint("The copy on this machine is of \(whose)", .yellow)
+                    + ": nothing is pulled and nothing is sent until you decide."
+                style.text("To set it aside and begin one of this account: \(Advice.newCopy).")
+            } else if inUse {
+                copyAccount == nil ? "The daemon is making the first copy." : "The daemon uses it now."
+            } else {
+                "The daemon is not running. It will use the login when it starts."
+                if let next = style.next(nextCommand) { next }
+            }
         }
-        return paragraphs(lines, style)
     }
 }

@@ -10,7 +10,7 @@ struct LoginPlan {
     let server: ServerURL
     /// Where to write `server_url`; `nil` where it stands already.
     let writesServerTo: String?
-    private let configuration: DaemonConfiguration
+    let configuration: DaemonConfiguration
 
     /// - Throws: `no_server`, `bad_server_url`, `login_not_possible` for another server than the configured one,
     ///   `credentials_conflict` where the login would not be used, `config_unreadable` where it could not be written down.
@@ -87,10 +87,6 @@ struct LoginPlan {
     /// For the one or two requests that prsnlctl makes itself, with the settings that the daemon has.
     ///
     /// - Throws: `insecure_server_url` among others.
-    func client(_ credentials: Credentials = .none) throws(UserFacingError) -> PRSNLClient {
-        try Self.client(server.text, configuration.network, credentials)
-    }
-
     static func client(
         _ server: String, _ network: NetworkSettings, _ credentials: Credentials
     ) throws(UserFacingError) -> PRSNLClient {

@@ -12,8 +12,7 @@ enum LogoutCommand {
         examples: [("", "Forget the login.")]
     ) { context, _ throws(UserFacingError) in
         Secrecy.begin()
-        try context.write(try context.answer(LogoutRequest()))
-        return .fine
+        return try context.write(try context.answer(LogoutRequest()))
     }
 }
 
@@ -53,19 +52,18 @@ extension CommandContext {
 
 extension LogoutReport: Report {
     package func text(_ style: TextStyle) -> String {
-        var lines = [wasLoggedIn ? "logged out" + (server.map { " of \(style.safe($0))" } ?? "") : "not logged in"]
-        if serverTold == false {
-            lines.append(
+        paragraphs(style) {
+            wasLoggedIn ? "logged out" + (server.map { " of \(style.safe($0))" } ?? "") : "not logged in"
+            if serverTold == false {
                 style.paint("The server could not be told", .yellow)
                     + (error.map { " (\(style.safe($0.message)))" } ?? "")
-                    + ". The login is gone from this machine; on the server it ends by itself within a week.")
-        }
-        if let items {
-            lines.append(
+                    + ". The login is gone from this machine; on the server it ends by itself within a week."
+            }
+            if let items {
                 "The copy stays: \(Formatting.count(items, "item"))"
                     + (undelivered.map { $0 > 0 ? ", and \(Formatting.count($0, "undelivered write"))" : "" } ?? "")
-                    + ". The next login, or a key in api_key_file, keeps it up to date.")
+                    + ". The next login, or a key in api_key_file, keeps it up to date."
+            }
         }
-        return paragraphs(lines, style)
     }
 }

@@ -19,7 +19,7 @@ struct Terminal: ~Copyable {
     func ask(_ prompt: String) throws(UserFacingError) -> String {
         write(prompt)
         let line = SecretBytes()
-        guard line.readLine(from: descriptor) == .line, let text = line.text, !text.isEmpty else { throw Self.noAnswer }
+        guard line.readLine(from: descriptor), let text = line.text, !text.isEmpty else { throw Self.noAnswer }
         return text
     }
 
@@ -32,22 +32,19 @@ struct Terminal: ~Copyable {
         while true {
             let secret = SecretBytes()
             guard let signals = NotedSignals() else { throw failure() }
-            let outcome = try silently { () -> SecretBytes.Outcome in
+            let isLine = try silently {
                 write(prompt)
-                let outcome = secret.readLine(from: descriptor, interruption: signals.descriptor)
-                write("\n")
-                return outcome
+                defer { write("\n") }
+                return secret.readLine(from: descriptor, interruption: signals.descriptor)
             }
             signals.end()
             if signals.raiseAll() { continue }
-            guard outcome == .line, !secret.isEmpty else { throw Self.noAnswer }
+            guard isLine, !secret.isEmpty else { throw Self.noAnswer }
             return secret
         }
     }
 
-    private func silently(
-        _ body: () -> SecretBytes.Outcome
-    ) throws(UserFacingError) -> SecretBytes.Outcome {
+    private func silently(_ body: () -> Bool) throws(UserFacingError) -> Bool {
         var before = termios()
         guard tcgetattr(descriptor, &before) == 0 else { throw failure() }
         var silent = before
@@ -55,7 +52,7 @@ struct Terminal: ~Copyable {
         // TCSAFLUSH: what was typed ahead, and shown, is no part of the password. From the background this is SIGTTOU,
         // which was noted.
         guard tcsetattr(descriptor, TCSAFLUSH, &silent) == 0 else {
-            if errno == EINTR { return .interrupted }
+            if errno == EINTR { return false }
             throw failure()
         }
         let outcome = body()
@@ -141,8 +138,6 @@ private nonisolated(unsafe) var notes: Int32 = -1
 ///
 /// What the HTTP library makes of it is out of our hands; that is why the process is not dumpable either (`Secrecy`).
 final class SecretBytes {
-    enum Outcome { case line, tooLong, end, interrupted }
-
     /// More than a password may have anywhere.
     static let limit = 1_024
 
@@ -166,20 +161,21 @@ final class SecretBytes {
     /// Reads up to a newline, byte by byte, so that nothing behind the line is taken away from the next reader.
     ///
     /// - Parameter interruption: a descriptor that ends the reading as soon as it can be read.
-    func readLine(from descriptor: Int32, interruption: Int32? = nil) -> Outcome {
+    /// - Returns: false at the end of the input, for a line that is too long, and after an interruption.
+    func readLine(from descriptor: Int32, interruption: Int32? = nil) -> Bool {
         wipe()
         while true {
-            guard Interruption.wait(for: descriptor, or: interruption, atMost: -1) != nil else { return .interrupted }
+            guard Interruption.wait(for: descriptor, or: interruption, atMost: -1) != nil else { return false }
             var byte: UInt8 = 0
             let got = read(descriptor, &byte, 1)
             if got < 0, errno == EINTR { continue }
-            guard got == 1 else { return count > 0 ? .line : .end }
+            guard got == 1 else { return count > 0 }
             if byte == UInt8(ascii: "\n") {
                 // From a file that was made elsewhere.
                 if count > 0, bytes[count - 1] == UInt8(ascii: "\r") { count -= 1 }
-                return .line
+                return true
             }
-            guard count < Self.limit else { return .tooLong }
+            guard count < Self.limit else { return false }
             bytes[count] = byte
             count += 1
         }

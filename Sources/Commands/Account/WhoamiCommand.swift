@@ -3,7 +3,6 @@ import Glibc
 import PRSNLClient
 import PRSNLCore
 package import Requests
-import Store
 
 /// `prsnlctl whoami`: the daemon asks the server. Where it cannot, what the files say, and the exit code of that.
 enum WhoamiCommand {
@@ -11,18 +10,17 @@ enum WhoamiCommand {
         "whoami", "Show which account the server sees.", examples: [("", "Ask the server.")], needsRoot: true
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(WhoamiRequest())
-        try context.write(report, with: report.error)
-        return report.exitCode
+        return try context.write(report, with: report.error)
     }
 }
 
 extension CommandContext {
     func whoami(because noDaemon: UserFacingError) throws(UserFacingError) -> WhoamiReport {
-        let copy = access(database, F_OK) == 0 ? try StoreReader(path: database).summary() : nil
-        let stored = try CredentialFile.used(self)
-        let configured = try configuration().configuration.serverURL?.text
+        let copy = access(database, F_OK) == 0 ? try reader().summary() : nil
+        let configuration = try configuration().configuration
+        let stored = CredentialFile.used(self, configuration)
         var report = WhoamiReport(
-            source: .file, server: stored?.server ?? configured ?? copy?.server.url, account: nil,
+            source: .file, server: stored?.server ?? configuration.serverURL?.text ?? copy?.server.url, account: nil,
             copyAccount: copy.flatMap(AccountName.init), credentials: stored?.report ?? CredentialsReport(kind: .none),
             asked: false, now: TimeSource.system.now())
         report.error = noDaemon.explainedRefusal(paths)

@@ -90,10 +90,6 @@ private struct MCPServer: Sendable {
         }
     }
 
-    private enum Failure: Error {
-        case invalid(String)
-    }
-
     // MARK: Messages
 
     mutating func run() throws(UserFacingError) {
@@ -122,8 +118,7 @@ private struct MCPServer: Sendable {
             guard let id = only?.id else { return Self.error(nil, -32_700, "the line is not a JSON-RPC message") }
             return Self.error(id, -32_602, "an argument has the wrong type")
         }
-        guard let method = message.method else { return nil }
-        guard let id = message.id else { return nil }
+        guard let method = message.method, let id = message.id else { return nil }
         switch method {
         case "initialize": return Self.result(id, greeting(message.params?.protocolVersion))
         case "ping": return Self.result(id, "{}")
@@ -211,7 +206,7 @@ private struct MCPServer: Sendable {
         ) { server, given in
             let words = try required(given.query, "query")
             let query = try SavedSearches.query(words, server.context)
-            let reader = try server.reader()
+            let reader = try server.context.reader()
             var list = try reader.search(query, limit: count(given))
             try reader.notePlaces(of: query, in: &list.items)
             var report = ItemListReport(list, shortIDs: [], words: words)
@@ -232,21 +227,21 @@ private struct MCPServer: Sendable {
                 tags: given.tags ?? [], types: given.types ?? [],
                 since: try given.since.map { try TimeWord.parse($0, now: now, option: "since") },
                 before: try given.before.map { try TimeWord.parse($0, now: now, option: "before") })
-            return ItemListReport(try server.reader().list(filter, limit: count(given)), shortIDs: [])
+            return ItemListReport(try server.context.reader().list(filter, limit: count(given)), shortIDs: [])
         },
         Tool(
             name: "show", summary: "Shows one item with its text.",
             arguments: [text("id", "The item's id, or its beginning.")], required: ["id"]
-        ) { server, given in ItemReport(try server.reader().item(try required(given.id, "id"))) },
+        ) { server, given in ItemReport(try server.context.reader().item(try required(given.id, "id"))) },
         Tool(
             name: "related", summary: "Finds items that have rare words in common with one.",
             arguments: [text("id", "The item's id, or its beginning."), limit], required: ["id"]
         ) { server, given in
-            let list = try server.reader().related(to: try required(given.id, "id"), limit: count(given))
+            let list = try server.context.reader().related(to: try required(given.id, "id"), limit: count(given))
             return ItemListReport(list, shortIDs: [])
         },
         Tool(name: "tags", summary: "Lists the tags, the most used first.", arguments: []) { server, _ in
-            TagsReport(tags: Array(try server.reader().tagCounts().prefix(500)))
+            TagsReport(tags: Array(try server.context.reader().tagCounts().prefix(500)))
         },
         Tool(
             name: "status", summary: "Says how complete and how fresh the copy is, and what waits to be sent.",
@@ -262,21 +257,16 @@ private struct MCPServer: Sendable {
             arguments: [text("url", "The address."), text("title", "Its title."), texts("tags", "Its tags.")],
             required: ["url"], isWrite: true
         ) { server, given in
-            try server.write([
-                .create(
-                    NewItem(url: try required(given.url, "url"), title: given.title, tags: server.lowered(given.tags)))
-            ])
+            let url = try required(given.url, "url")
+            return try server.create(NewItem(url: url, title: given.title, tags: server.lowered(given.tags)))
         },
         Tool(
             name: "note", summary: "Saves a note.",
             arguments: [text("text", "The note."), text("title", "Its title."), texts("tags", "Its tags.")],
             required: ["text"], isWrite: true
         ) { server, given in
-            try server.write([
-                .create(
-                    NewItem(
-                        title: given.title, note: try required(given.text, "text"), tags: server.lowered(given.tags)))
-            ])
+            let note = try required(given.text, "text")
+            return try server.create(NewItem(title: given.title, note: note, tags: server.lowered(given.tags)))
         },
         Tool(
             name: "tag", summary: "Adds tags to items, and removes tags from them. Other tags stay.",
@@ -287,21 +277,21 @@ private struct MCPServer: Sendable {
         ) { server, given in
             let change = TagChange(added: server.lowered(given.add), removed: server.lowered(given.remove))
             let ids = given.ids ?? []
-            guard (1...mostItems).contains(ids.count) else { throw Failure.invalid("ids has 1 to \(mostItems) items") }
+            guard (1...mostItems).contains(ids.count) else { throw Rejection("ids has 1 to \(mostItems) items") }
             return try server.write(ids.map { .edit(item: $0, ItemEdit(tagChange: change)) })
         },
     ]
 
     private static func required(_ text: String?, _ name: String) throws -> String {
-        guard let text, !text.isEmpty else { throw Failure.invalid("\(name) is missing") }
+        guard let text, !text.isEmpty else { throw Rejection("\(name) is missing") }
         return text
     }
 
     private static func count(_ given: Arguments) -> Int { min(max(given.limit ?? 20, 1), mostItems) }
 
-    private func reader() throws(UserFacingError) -> StoreReader { try StoreReader(path: context.paths.database) }
-
     private func lowered(_ tags: [String]?) -> [String] { TagWords.lowered(tags ?? [], context) }
+
+    private func create(_ item: NewItem) throws(UserFacingError) -> WriteReport { try write([.create(item)]) }
 
     /// Through the same outbox as every other write.
     private func write(_ drafts: [WriteDraft]) throws(UserFacingError) -> WriteReport {
@@ -313,18 +303,17 @@ private struct MCPServer: Sendable {
 
     private func call(_ tool: Tool, _ given: Arguments) -> String {
         func answer(_ texts: [String], isError: Bool) -> String {
-            let content = ([Self.warning] + texts).map { "{\"type\":\"text\",\"text\":\(JSONText.string($0))}" }.joined(
-                separator: ",")
-            return "{\"content\":[\(content)],\"isError\":\(isError)}"
+            let content = ([Self.warning] + texts).map { "{\"type\":\"text\",\"text\":\(JSONText.string($0))}" }
+            return "{\"content\":[\(content.joined(separator: ","))],\"isError\":\(isError)}"
         }
         do {
             let result = try tool.run(self, given)
-            let json = String(decoding: try JSONOutput.line(result), as: UTF8.self)
+            let json = try JSONOutput.text(result)
             let cut = String(decoding: json.utf8.prefix(Self.longestResult), as: UTF8.self)
             let more = cut.utf8.count < json.utf8.count ? ["The result was longer, and is cut here."] : []
             return answer([cut] + more, isError: (result as? WriteReport)?.exitCode == .error)
-        } catch Failure.invalid(let reason) {
-            return answer(["\(reason)."], isError: true)
+        } catch let error as Rejection {
+            return answer(["\(error.reason)."], isError: true)
         } catch let error as UserFacingError {
             return answer([error.message, error.consequence ?? ""].filter { !$0.isEmpty }, isError: true)
         } catch {

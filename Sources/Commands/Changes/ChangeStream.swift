@@ -77,7 +77,7 @@ struct ChangeStream {
                 recoverySuggestion: "Give its lines to the command yourself, and then go on with --cursor.")
         }
         let context = context
-        place = try StoreReader(path: context.paths.database).presentItems(matching: match) {
+        place = try context.reader().presentItems(matching: match) {
             place throws(UserFacingError) in
             try printHeader(place.epoch, from: place.seq, to: place.seq)
         } _: { row throws(UserFacingError) in
@@ -93,7 +93,7 @@ struct ChangeStream {
         var left = command == nil ? batch ?? .max : .max
         while left > 0 {
             let limit = command == nil ? min(left, Self.mostRead) : batch ?? Self.usualBatch
-            let reader = try StoreReader(path: context.paths.database)
+            let reader = try context.reader()
             let answer = try reader.changes(after: place, limit: match == nil ? limit : Self.mostRead)
             guard case .changes(var rows, let epoch, let newest) = answer else {
                 try miss(answer)

@@ -1,4 +1,3 @@
-import CLinux
 import Console
 import Glibc
 import PRSNLCore
@@ -33,8 +32,7 @@ enum ChangesCommand {
 
     private static func run(_ context: CommandContext, _ arguments: ParsedArguments) throws(UserFacingError) -> ExitCode
     {
-        let cursor: Cursor?
-        if let name = arguments.value("--cursor") { cursor = try Cursor(name, context) } else { cursor = nil }
+        let cursor = try arguments.value("--cursor").map { name throws(UserFacingError) in try Cursor(name, context) }
         let alone = ["--retry-failed", "--failed", "--reread"].first(where: arguments.has)
         let others =
             ["--since", "--batch"] + (alone == "--reread" ? [] : ["--failed", "--reread", "--match", "--follow"])
@@ -45,8 +43,7 @@ enum ChangesCommand {
             guard let cursor else { throw arguments.failure("--failed and --retry-failed need --cursor NAME") }
             let failed = try cursor.failed()
             guard arguments.has("--retry-failed") else {
-                try context.print(failed.map { $0 + "\n" }.joined())
-                return .fine
+                return try context.print(failed.map { $0 + "\n" }.joined())
             }
             guard let command = try ChangeCommand(arguments.operands) else {
                 throw arguments.failure("--retry-failed needs a command behind --")
@@ -89,7 +86,7 @@ enum ChangesCommand {
 
     private static func place(_ text: String, _ context: CommandContext) throws(UserFacingError) -> ChangePlace {
         if let place = ChangePlace(text) { return place }
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         if let seq = Int64(text), seq >= 0 {
             return ChangePlace(epoch: try reader.changePlace(at: .latest).epoch, seq: seq)
         }

@@ -29,7 +29,7 @@ struct Cursor {
             throw UserFacingError(.diskError, "The folder \(folder) for places cannot be made: \(reason).")
         }
         self.name = name
-        database = RealPath.of(context.paths.database)
+        database = RealPath.of(context.database)
     }
 
     /// `nil` before anything was read.

@@ -1,5 +1,5 @@
+import Console
 import PRSNLCore
-import Requests
 import Synchronization
 
 /// A check of `doctor`: what it looks at, and what follows from that. Judging is apart from looking, so that tests reach every

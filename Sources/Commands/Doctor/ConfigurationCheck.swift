@@ -1,6 +1,3 @@
-import Configuration
-import PRSNLCore
-
 /// The configuration as prsnlctl reads it.
 struct ConfigurationCheck: Check {
     static let group = DoctorReport.Group.configuration
@@ -36,13 +33,13 @@ struct ConfigurationCheck: Check {
     }
 
     static func gather(_ scene: DoctorScene) -> Self {
-        let loaded = scene.loaded
+        let loaded = scene.context.loaded
         // What only this user may not read, the daemon may.
         let isHidden = loaded.configuration.network.caFile.map(FileStatus.isHidden) ?? false
         let problem = isHidden ? nil : loaded.caFileProblem
         return Self(
             file: loaded.file, hiddenFile: loaded.file == nil ? loaded.hiddenFile : nil,
-            problems: (scene.problems + [problem].compactMap(\.self)).map(\.description),
+            problems: (scene.context.problems + [problem].compactMap(\.self)).map(\.description),
             warnings: loaded.hiddenFile == nil ? loaded.warnings : [],
             serverURL: loaded.configuration.serverURL?.text)
     }

@@ -1,4 +1,3 @@
-import Configuration
 import Console
 import PRSNLCore
 
@@ -64,7 +63,7 @@ struct CredentialsCheck: Check {
 
     /// Looks at the key file and at the stored login, and forgets what is in them.
     static func gather(_ scene: DoctorScene) -> Self {
-        let configuration = scene.loaded.configuration
+        let configuration = scene.context.loaded.configuration
         // The owner of the folder that the copy is in.
         let owner = FileStatus.owner(Descriptors.folder(of: scene.database))
         var facts = Self(daemonUser: owner.map(UserDatabase.user), now: scene.now)

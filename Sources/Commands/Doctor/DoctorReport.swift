@@ -71,8 +71,7 @@ extension DoctorReport: Report {
         if let command = finding.nextCommand, finding.advice?.commands.contains(command) != true {
             texts += [style.next(command)].compactMap(\.self)
         }
-        let margin = String(repeating: " ", count: indent)
-        return texts.enumerated().map { ($0.offset == 0 ? front : margin) + $0.element }
+        return TextLayout.hang(texts, behind: front, width: indent)
     }
 
     /// `1 failed, 2 warnings, 20 ok, 3 not checked`

@@ -1,15 +1,12 @@
-import Configuration
 import Control
 import Glibc
 import PRSNLCore
 import Requests
 import Store
 
-/// What the checks share: the configuration as far as it could be read, the paths, and what the daemon says of itself.
+/// What the checks share: the paths, and what the daemon says of itself.
 struct DoctorScene: Sendable {
     let context: CommandContext
-    let loaded: LoadedConfiguration
-    let problems: [ConfigurationProblem]
     let now = TimeSource.system.now()
     /// The daemon that is meant.
     private(set) var unit: ServiceUnit
@@ -33,16 +30,12 @@ struct DoctorScene: Sendable {
     /// A daemon that takes longer is one that hangs.
     private static let patience: Duration = .seconds(5)
 
-    /// - Parameters:
-    ///   - loaded: The configuration, as far as it could be read, and what is wrong with it.
-    ///   - isToRepair: `--repair`
-    init(
-        _ context: CommandContext, _ loaded: LoadedConfiguration, _ problems: [ConfigurationProblem], isToRepair: Bool
-    ) {
-        (self.context, self.loaded, self.problems) = (context, loaded, problems)
-        (unit, socket, database) = (context.unit, context.paths.controlSocket, context.paths.database)
+    /// - Parameter isToRepair: `--repair`
+    init(_ context: CommandContext, isToRepair: Bool) {
+        self.context = context
+        (unit, socket, database) = (context.unit, context.paths.controlSocket, context.database)
         // Before any process opens the database, even the daemon for its answer: that creates `-wal` and `-shm`.
-        files = FilesCheck.look(context.paths.database, within: Self.patience)
+        files = FilesCheck.look(context.database, within: Self.patience)
         ask()
         // The daemon knows best which file it works on. Root follows its own configuration alone.
         let reported = status?.file.path
@@ -52,7 +45,7 @@ struct DoctorScene: Sendable {
         let repair = isToRepair ? Result { () throws(UserFacingError) in try FilesCheck.repair(path) } : nil
         // What is missing was removed while the daemon runs, whatever is there by now.
         let wasTaken = isRunning && files.lacksReaderFiles
-        if repair != nil && !wasTaken || !RealPath.isSameFile(path, context.paths.database) {
+        if repair != nil && !wasTaken || !RealPath.isSameFile(path, context.database) {
             files = FilesCheck.look(path, within: Self.patience)
         }
         files.isDaemonRunning = isRunning
@@ -68,27 +61,19 @@ struct DoctorScene: Sendable {
             guard let daemon = report.daemon else {
                 throw UserFacingError(.controlProtocol, "The daemon says nothing of itself.")
             }
-            guard !context.isFileGiven || RealPath.isSameFile(report.file.path, context.paths.database) else {
+            guard !context.isFileGiven || RealPath.isSameFile(report.file.path, context.database) else {
                 silence = UserFacingError(.daemonNotRunning, "The daemon works on another file, \(report.file.path).")
                 isRunning = false
                 return
             }
             (status, socket) = (report, client.path)
             if let kind = SystemdUnit.kind(of: daemon.pid) { unit.kind = kind } else { isManual = true }
-            credentials = Self.credentials(&client)
+            // Without a question to the server. A daemon of an earlier version does not know this one.
+            credentials = try? client.ask(AccountRequest(), timeout: Self.patience).get().credentials
         } catch {
             silence = error
             // One that holds the copy works on, and only its socket is gone.
             isRunning = error.code != .daemonNotRunning || context.holder != nil
-        }
-    }
-
-    /// Without a question to the server. A daemon of an earlier version does not know this one.
-    private static func credentials(_ client: inout ControlClient) -> CredentialsReport? {
-        do throws(UserFacingError) {
-            return try client.ask(AccountRequest(), timeout: patience).get().credentials
-        } catch {
-            return nil
         }
     }
 

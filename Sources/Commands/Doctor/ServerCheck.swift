@@ -1,6 +1,5 @@
 import Configuration
 import Console
-import Control
 import PRSNLClient
 import PRSNLCore
 import Requests
@@ -85,7 +84,7 @@ struct ServerCheck: Check {
 
     /// Asks through the daemon, on whose route it matters, else from here.
     static func gather(_ scene: DoctorScene) -> Self {
-        let configuration = scene.loaded.configuration
+        let configuration = scene.context.loaded.configuration
         let hasProxy = !(configuration.network.proxy ?? "").isEmpty
         var facts = Self(isTLS: configuration.serverURL?.scheme != .http, hasProxy: hasProxy)
         do throws(UserFacingError) {

@@ -23,7 +23,8 @@ final class ExportFolder {
     private let lock: OpenFile
     private var temporaries = 0
 
-    /// Runs `body` with the folder that a person names. For root, in a folder of another user, with that user's rights.
+    /// Runs `body` with the folder that a person names, made where it is missing, with those above it. For root, in a folder of
+    /// another user, with that user's rights.
     ///
     /// - Throws: `export_mismatch` where it holds the export of another copy or search. All its files would be those of deleted
     ///   items.
@@ -33,8 +34,8 @@ final class ExportFolder {
     ) throws(UserFacingError) -> Result {
         var copy = copy
         copy.query = choice?.query
-        return try OpenFolder.run(in: path) { files throws(UserFacingError) in
-            let folder = try ExportFolder(files, copy)
+        return try FolderOwner("\(path)/\(privateName)").run { () throws(UserFacingError) in
+            let folder = try ExportFolder(try OpenFolder(named: path), copy)
             try folder.checkOrigin()
             return try body(folder)
         }
@@ -165,30 +166,20 @@ extension ExportOrigin {
     var mark: String { String(Fingerprint(line).hexadecimal.prefix(8)) }
 }
 
-/// A folder that is open. What is in it is named relative to it, and no symbolic link in it is ever followed: another user
-/// who may write there cannot lead an export out of it, not even while it runs.
-final class OpenFolder {
+/// What is open as long as this lives.
+class OpenEntry {
     let descriptor: Int32
     /// For people.
     let path: String
 
-    private init(_ descriptor: Int32, _ path: String) {
-        self.descriptor = descriptor
-        self.path = path
-    }
+    init(_ descriptor: Int32, _ path: String) { (self.descriptor, self.path) = (descriptor, path) }
 
     deinit { close(descriptor) }
+}
 
-    /// Runs `body` with the folder that a person names, made where it is missing, with those above it. For root, in a folder of
-    /// another user, with that user's rights.
-    static func run<Result>(
-        in path: String, _ body: (OpenFolder) throws(UserFacingError) -> Result
-    ) throws(UserFacingError) -> Result {
-        try FolderOwner("\(path)/\(ExportFolder.privateName)").run { () throws(UserFacingError) in
-            try body(try OpenFolder(named: path))
-        }
-    }
-
+/// A folder that is open. What is in it is named relative to it, and no symbolic link in it is ever followed: another user
+/// who may write there cannot lead an export out of it, not even while it runs.
+final class OpenFolder: OpenEntry {
     private static func make(_ path: String) throws(UserFacingError) {
         if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
         let above = Descriptors.folder(of: path)
@@ -199,7 +190,8 @@ final class OpenFolder {
         throw FolderFailure.error(errno, "made", path, "Nothing was exported.")
     }
 
-    private convenience init(named path: String) throws(UserFacingError) {
+    /// The folder that a person names, made where it is missing, with those above it.
+    convenience init(named path: String) throws(UserFacingError) {
         try Self.make(path)
         let descriptor = prsnl_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard descriptor >= 0 else {
@@ -311,17 +303,7 @@ final class OpenFolder {
 }
 
 /// A file that is being read or written. It can be read when it has no name any more.
-final class OpenFile {
-    let descriptor: Int32
-    let path: String
-
-    init(_ descriptor: Int32, _ path: String) {
-        self.descriptor = descriptor
-        self.path = path
-    }
-
-    deinit { close(descriptor) }
-
+final class OpenFile: OpenEntry {
     /// From its beginning.
     func read(atMost limit: Int) throws(UserFacingError) -> [UInt8] {
         var failed = false

@@ -50,11 +50,7 @@ struct ItemDocument {
         matter.add("author", shown.author)
         // Hugo takes `published` for a date, and stops at one that it cannot read.
         if let published = shown.publishedAt {
-            if beginsWithDate(published) {
-                matter.add("published", published)
-            } else {
-                matter.add("published_text", published)
-            }
+            matter.add(beginsWithDate(published) ? "published" : "published_text", published)
         }
         matter.add("tags", list: tags(item.tags))
         matter.add("status", item.status == "completed" ? nil : item.status)

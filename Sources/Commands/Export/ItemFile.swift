@@ -8,8 +8,6 @@ struct FrontMatter {
     /// Where the line `prsnld` is to stand among them: beside the id.
     private(set) var placeOfProvenance = 0
 
-    init() {}
-
     static let fence = "---\n"
 
     /// The whole of it, between its fences.
@@ -240,9 +238,7 @@ package struct ItemFileName {
 
     /// An id is opaque, and may hold anything.
     private var beginningOfID: String {
-        let safe = id.utf8.prefix(8).filter { byte in
-            (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "-")
-        }
+        let safe = id.utf8.prefix(8).filter { ListOptions.isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
         return safe.count < 4
             ? String(Fingerprint(id).hexadecimal.prefix(8)) : String(decoding: safe, as: UTF8.self)
     }

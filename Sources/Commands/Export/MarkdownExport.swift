@@ -229,29 +229,24 @@ extension MarkdownExport {
         for file in files {
             CrashPoint.beforeExportRename.reach()
             try attempt { () throws(UserFacingError) in
-                if let old = file.old {
-                    try replace(old, file)
-                } else {
-                    try make(file)
-                }
+                if let old = file.old { try replace(old, file) } else { try make(file) }
             }
             CrashPoint.afterExportRename.reach()
         }
     }
 
     private func make(_ file: WaitingFile) throws(UserFacingError) {
-        // A person has removed the file in this moment.
-        if let name = file.change.name, try folder.inner.renameNew(file.temporary, to: folder.files, name) {
+        func place(_ name: String) throws(UserFacingError) -> Bool {
+            guard try folder.inner.renameNew(file.temporary, to: folder.files, name) else { return false }
             report.written += 1
-            return
+            return true
         }
-        var number = 0
-        while true {
+        // A person has removed the file in this moment.
+        if let name = file.change.name, try place(name) { return }
+        for number in 0... {
             let name = file.choice.candidate(number)
-            if try take(name), try folder.inner.renameNew(file.temporary, to: folder.files, name) { break }
-            number += 1
+            if try take(name), try place(name) { return }
         }
-        report.written += 1
     }
 
     private func replace(
@@ -310,11 +305,8 @@ extension MarkdownExport {
         _ name: String, _ attempt: (String) throws(UserFacingError) -> Bool
     ) throws(UserFacingError) {
         let stem = name.dropLast(ItemFileName.suffix.count)
-        var number = 1
-        while true {
-            let choice = number == 1 ? name : "\(stem) \(number)\(ItemFileName.suffix)"
-            if try attempt(choice) { return }
-            number += 1
+        for number in 1... {
+            if try attempt(number == 1 ? name : "\(stem) \(number)\(ItemFileName.suffix)") { return }
         }
     }
 }

@@ -18,7 +18,7 @@ enum ExportCommand {
         if target.isEmpty { throw arguments.failure("DIR is empty") }
         if target == "-" { return try printLines(context, arguments, format) }
         let path = context.environment.absolute(target)
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         let choice = try choice(reader, context, arguments)
         var display = ProgressDisplay(
             style: context.errorStyle, isQuiet: !context.isText || arguments.has("--quiet"))
@@ -51,7 +51,7 @@ enum ExportCommand {
     ) throws(UserFacingError) -> ExitCode {
         guard format == .jsonl else { throw arguments.failure("`export -` writes --format jsonl only") }
         guard context.isText else { throw arguments.failure("`export -` already writes JSON lines; omit --json") }
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         try LineExport.print(reader, try choice(reader, context, arguments))
         return .fine
     }
@@ -114,25 +114,20 @@ extension ExportReport: Report {
     package func text(_ style: TextStyle) -> String {
         let place = style.safe(folder)
         if format == .jsonl { return "Exported \(Formatting.count(items, "item")) to \(place)/prsnl.jsonl.\n" }
-        var counts = ["\(Formatting.count(written)) written", "\(Formatting.count(unchanged)) unchanged"]
-        if removed > 0 { counts.append("\(Formatting.count(removed)) removed") }
-        if moved > 0 { counts.append("\(Formatting.count(moved)) moved to .deleted") }
-        var sentences = ["Exported \(Formatting.count(items, "item")) to \(place): \(counts.joined(separator: ", "))."]
-        if replaced > 0 {
-            sentences.append(
+        let optional = [(removed, "removed"), (moved, "moved to .deleted")].filter { $0.0 > 0 }
+        let counts = ([(written, "written"), (unchanged, "unchanged")] + optional)
+            .map { "\(Formatting.count($0)) \($1)" }.joined(separator: ", ")
+        return lines {
+            "Exported \(Formatting.count(items, "item")) to \(place): \(counts)."
+            if replaced > 0 {
                 "\(Formatting.count(replaced, "file")) had been changed above the line of prsnld: the old ones are in .replaced."
-            )
-        }
-        if kept > 0 {
-            sentences.append(
+            }
+            if kept > 0 {
                 "\(Formatting.count(kept, "file")) of items that were not found \(Count.verb("stays", kept)): the copy or its search index is not complete, so they may come back."
-            )
-        }
-        if busy > 0 {
-            sentences.append(
+            }
+            if busy > 0 {
                 "\(Formatting.count(busy, "file")) could not be changed, because another program was writing; the next run tries again."
-            )
+            }
         }
-        return sentences.map { $0 + "\n" }.joined()
     }
 }

@@ -47,49 +47,43 @@ package struct ItemListReport: Sendable, Encodable {
     }
 
     /// What is to be said besides the items.
-    package var remarks: [Advice] {
-        var remarks: [Advice] = []
+    @Listing<Advice> package var remarks: [Advice] {
         if !ignored.isEmpty {
             let parts = ignored.prefix(5).joined(separator: " ")
-            remarks.append(
-                "There is nothing to search for in \(parts.allSatisfy(\.isWhitespace) ? "an empty query" : parts).")
+            "There is nothing to search for in \(parts.allSatisfy(\.isWhitespace) ? "an empty query" : parts)."
         }
         for field in unknownFields {
             let near = EditDistance.allNearest(to: field, among: SearchQuery.fields)
             let names = near.isEmpty ? SearchQuery.fields.joined(separator: " ") : near.joined(separator: " or ")
             let offer = near.isEmpty ? "Fields: \(names)" : "Did you mean \(names)?"
-            remarks.append("\(field) is not a search field, and was searched as a word. \(offer)")
+            "\(field) is not a search field, and was searched as a word. \(offer)"
         }
         let typed = words?.split(separator: " ") ?? []
         for (word, advice) in Self.operators
         where typed.contains(word) && (total == 0 || word.allSatisfy(\.isUppercase)) {
-            remarks.append("\"\(word)\" was searched as a word. \(advice)")
+            "\"\(word)\" was searched as a word. \(advice)"
         }
         if items.isEmpty, total == 0 {
             let offer = suggestions.map { "\"\($0)\"" }.joined(separator: " or ")
-            remarks.append(suggestions.isEmpty || !otherEndings.isEmpty ? none : "\(none) Did you mean \(offer)?")
+            suggestions.isEmpty || !otherEndings.isEmpty ? none : "\(none) Did you mean \(offer)?"
             for word in typed where SearchQuery.fields.contains(word.lowercased()) {
-                remarks.append("\(word) has nothing behind it, and was searched as a word.")
+                "\(word) has nothing behind it, and was searched as a word."
             }
         }
-        remarks += otherEndings.map {
-            "\"\($0)\" finds \($1.map { Formatting.count($0, "item") } ?? "many more items")."
+        for (query, items) in otherEndings {
+            "\"\(query)\" finds \(items.map { Formatting.count($0, "item") } ?? "many more items")."
         }
         if missingTexts > 0 {
             let their = missingTexts == 1 ? "its" : "their"
             let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "More than "
-            remarks.append(
-                "\(more)\(Count.text(missingTexts, "text", "is")) not here yet, so \(their) words cannot be found."
-            )
+            "\(more)\(Count.text(missingTexts, "text", "is")) not here yet, so \(their) words cannot be found."
         }
         if notIndexed > 0 {
             let items = "\(Count.text(notIndexed, "new or changed item", "is")) not in the search index yet"
             // The status says nothing of what takes a moment.
-            remarks.append(
-                notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items).")
+            notIndexed > StatusReport.indexedAtOnce ? "\(items): `prsnlctl status`." : "\(items)."
         }
-        if more, !isCount { remarks.append(shown) }
-        return remarks
+        if more, !isCount { shown }
     }
 
     /// `20 of 341 shown; -n 100 shows more.`

@@ -19,8 +19,7 @@ enum ListCommand {
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if let word = arguments.value("--complete") {
-            try context.print(try Completion.offered(for: word, context))
-            return .fine
+            return try context.print(try Completion.offered(for: word, context))
         }
         if !arguments.operands.isEmpty {
             if arguments.has("--deleted") {
@@ -28,7 +27,7 @@ enum ListCommand {
             }
             return try SearchCommand.find(context, arguments, newestFirst: true)
         }
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         let filter = try ListOptions.filter(arguments)
         let (limit, counting) = try ListOptions.amounts(arguments)
         var list: ItemList
@@ -44,8 +43,7 @@ enum ListCommand {
         } else if list.total == 0 {
             report.none = try ListOptions.unknown(filter.names, reader) ?? report.none
         }
-        try ListOptions.print(&report, reader, context, arguments)
-        return .fine
+        return try ListOptions.print(&report, reader, context, arguments)
     }
 }
 
@@ -53,9 +51,7 @@ enum ListCommand {
 private enum Completion {
     /// A line for each word, with what it is behind a tab. Each once: a shell inserts what all have in common, which of two equal
     /// ones would be the rest too.
-    static func offered(
-        for word: String, _ context: CommandContext
-    ) throws(UserFacingError) -> String {
+    static func offered(for word: String, _ context: CommandContext) throws(UserFacingError) -> String {
         let kind = word.prefix { $0 != ":" }
         let prefix = String(word.dropFirst(kind.count + 1))
         var seen: Set<ByteText> = []
@@ -70,18 +66,15 @@ private enum Completion {
         func offered(_ items: [ListedItem]) -> [(String, String)] {
             items.filter { ListOptions.isPlain($0.id) }.map { ($0.id, $0.title ?? $0.url ?? "") }
         }
+        func offered(_ counts: [TagCount], behind sign: Substring = "") -> [(String, String)] {
+            counts.filter { isPlain($0.tag) }.map { (sign + $0.tag, Formatting.count($0.items, "item")) }
+        }
         return switch kind {
-        case "id", "word": offered(try StoreReader(path: context.paths.database).items(withPrefix: prefix, limit: 50))
-        case "deleted":
-            offered(try StoreReader(path: context.paths.database).deletedItems(ItemFilter(), limit: 1_000).items)
-        case "tag", "change":
-            try StoreReader(path: context.paths.database).tagCounts().filter { isPlain($0.tag) }.map { tag in
-                ((kind == "change" ? prefix.prefix(1) : "") + tag.tag, Formatting.count(tag.items, "item"))
-            }
-        case "type":
-            try StoreReader(path: context.paths.database).counts(of: .type).filter { isPlain($0.tag) }.map { type in
-                (type.tag, Formatting.count(type.items, "item"))
-            } + WriteLimits.contentTypes.map { ($0, "no item") }
+        case "id", "word": offered(try context.reader().items(withPrefix: prefix, limit: 50))
+        case "deleted": offered(try context.reader().deletedItems(ItemFilter(), limit: 1_000).items)
+        case "tag": offered(try context.reader().tagCounts())
+        case "change": offered(try context.reader().tagCounts(), behind: prefix.prefix(1))
+        case "type": offered(try context.reader().counts(of: .type)) + WriteLimits.contentTypes.map { ($0, "no item") }
         case "search": try SavedSearches.all(context).map { ("@" + $0.name, $0.query) }
         case "instance": DefaultPaths.instances.map { ($0, "prsnld@\($0)") }
         default: []
@@ -98,13 +91,12 @@ private enum Completion {
     }
 }
 
-/// `prsnlctl tags`
 enum TagsCommand {
     static let command = Command(
         "tags", "List the tags, the most used first.", examples: [("", "Each tag, with the number of its items.")],
         onlyReads: true
     ) { context, _ throws(UserFacingError) in
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         try context.write(TagsReport(tags: try reader.tagCounts()))
         if context.isText { for remark in try ListOptions.firstPull(reader) { context.say(remark) } }
         return .fine

@@ -59,14 +59,14 @@ enum ListOptions {
     /// Items go to stdout, and what else is to be said to stderr, so that `--ids` can be handed on.
     static func print(
         _ report: inout ItemListReport, _ reader: StoreReader, _ context: CommandContext, _ arguments: ParsedArguments
-    ) throws(UserFacingError) {
+    ) throws(UserFacingError) -> ExitCode {
         if arguments.has("--reverse") { report.items.reverse() }
         report.isCount = arguments.has("--count")
         let remarks = report.remarks + (try firstPull(reader))
         guard arguments.has("--ids") else {
             try context.write(report)
             if context.isText { remarks.forEach(context.say) }
-            return
+            return .fine
         }
         if report.isCount { throw arguments.failure("--ids and --count exclude each other") }
         if !context.isText { throw arguments.failure("--ids and --json exclude each other") }
@@ -78,6 +78,7 @@ enum ListOptions {
             context.say(
                 "\(Formatting.count(others, "item")) left out: a shell would take their ids for something else.")
         }
+        return .fine
     }
 
     /// Whether an id, which is a server's text, can be handed on by a shell: as one word that is no option, no pattern and nothing
@@ -87,7 +88,7 @@ enum ListOptions {
         return id.utf8.allSatisfy { isLetterOrDigit($0) || "-_.:".utf8.contains($0) }
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
     }
 }

@@ -10,7 +10,7 @@ enum OpenCommand {
         examples: [("59ec6da4 07d81c3e", "Two pages in the browser.")], operands: .some("ID", most: 20),
         onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         // All are looked up before the first is opened.
         var urls: [String] = []
         for id in arguments.operands {

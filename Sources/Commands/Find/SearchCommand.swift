@@ -1,6 +1,5 @@
 import Console
 import PRSNLCore
-import Store
 
 /// `prsnlctl search`: items by their words, from the file, whether the daemon runs or not.
 enum SearchCommand {
@@ -28,7 +27,7 @@ enum SearchCommand {
         let words = arguments.operands.joined(separator: " ")
         let filter = try ListOptions.filter(arguments)
         let query = try SavedSearches.query(words, and: filter, context)
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         let (limit, counting) = try ListOptions.amounts(arguments)
         var list = try reader.search(query, limit: limit, counting: counting, newestFirst: newestFirst)
         let isShown = !arguments.has("--ids")
@@ -50,8 +49,7 @@ enum SearchCommand {
             }
             report.suggestions = report.otherEndings.map(\.query)
         }
-        try ListOptions.print(&report, reader, context, arguments)
-        return .fine
+        return try ListOptions.print(&report, reader, context, arguments)
     }
 
     /// docs/cli.md has these rows too; a test holds the two together.
@@ -81,11 +79,10 @@ enum RelatedCommand {
         examples: [("59ec6da4", "Items that have rare words in common with it.")], operands: .one("ID"),
         options: [.limit, .ids, .reverse], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         let list = try reader.related(to: arguments.operands[0], limit: try ListOptions.amounts(arguments).shown)
         var report = ItemListReport(list, shortIDs: try reader.shortIDs(list.items.map(\.id)))
         report.none = "No item shares rare words with this one."
-        try ListOptions.print(&report, reader, context, arguments)
-        return .fine
+        return try ListOptions.print(&report, reader, context, arguments)
     }
 }

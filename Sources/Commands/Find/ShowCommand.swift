@@ -14,22 +14,19 @@ enum ShowCommand {
             CommandOption("--no-pager", nil, "Print a long text at once, also on a terminal."),
         ], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         if arguments.has("--raw"), !context.isText { throw arguments.failure("--raw and --json exclude each other") }
         if arguments.has("--earlier"), arguments.operands.count > 1 {
             throw arguments.failure("--earlier takes one ID")
         }
-        var reports: [ItemReport] = []
-        for id in arguments.operands { reports.append(try report(id, reader, arguments)) }
-        if arguments.has("--raw") {
-            // On a terminal, what the terminal would obey is made visible.
-            let isShown = isatty(STDOUT_FILENO) == 1
-            let texts = reports.map { isShown ? ItemReport.harmless($0.rawText) + "\n" : $0.rawText }
-            try context.print(texts.joined(separator: texts.count > 1 ? "\n" : ""))
-        } else {
-            try Pager.print(context, reports, isWanted: !arguments.has("--no-pager"))
+        let reports = try arguments.operands.map { id throws(UserFacingError) in try report(id, reader, arguments) }
+        guard arguments.has("--raw") else {
+            return try Pager.print(context, reports, isWanted: !arguments.has("--no-pager"))
         }
-        return .fine
+        // On a terminal, what the terminal would obey is made visible.
+        let isShown = isatty(STDOUT_FILENO) == 1
+        let texts = reports.map { isShown ? ItemReport.harmless($0.rawText) + "\n" : $0.rawText }
+        return try context.print(texts.joined(separator: texts.count > 1 ? "\n" : ""))
     }
 
     private static func report(
@@ -73,13 +70,14 @@ enum ShowCommand {
 
 /// Shows a text that does not fit on the terminal page by page, as git and man do.
 private enum Pager {
-    static func print(_ context: CommandContext, _ reports: [ItemReport], isWanted: Bool) throws(UserFacingError) {
-        var texts: [String] = []
-        for report in reports { texts.append(try context.format.render(report, context.unit)) }
+    static func print(
+        _ context: CommandContext, _ reports: [ItemReport], isWanted: Bool
+    ) throws(UserFacingError) -> ExitCode {
+        let texts = try reports.map { report throws(UserFacingError) in try context.render(report) }
         let text = texts.joined(separator: context.isText ? "\n\n" : "")
-        guard isWanted, context.isText, let rows = terminalRows, text.utf8.count(where: { $0 == 0x0A }) >= rows else {
-            return try context.print(text)
-        }
+        guard isWanted, context.isText, isatty(STDIN_FILENO) == 1, let rows = TextStyle.rows(of: STDOUT_FILENO),
+            text.utf8.count(where: { $0 == 0x0A }) >= rows
+        else { return try context.print(text) }
         if let user = context.terminalBorrower {
             context.say("shown without a pager, which \(user) could use to read this terminal")
             return try context.print(text)
@@ -95,12 +93,7 @@ private enum Pager {
         guard program != "cat", let pipe = popen(program, "w") else { return try context.print(text) }
         fputs(text, pipe)
         // 127: the shell has not found it.
-        if pclose(pipe) >> 8 == 127 { try context.print(text) }
-    }
-
-    private static var terminalRows: Int? {
-        guard isatty(STDIN_FILENO) == 1 else { return nil }
-        return TextStyle.rows(of: STDOUT_FILENO)
+        return pclose(pipe) >> 8 == 127 ? try context.print(text) : .fine
     }
 }
 
@@ -200,8 +193,9 @@ extension ItemReport: Report {
         var lines = TextLayout.wrap(style.safe(title ?? "(no title)"), width: style.width).map {
             style.paint($0, .bold)
         }
-        lines += origin(style)
-        lines.append("")
+        // An address stays whole, so that it can be copied.
+        if let url { lines.append(style.safe(url)) }
+        lines += origin(style).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) } + [""]
         if let note = note(style) { lines += TextLayout.wrap(note, width: style.width) + [""] }
         var text = lines.map { $0 + "\n" }.joined()
         appendTexts(to: &text, style)
@@ -209,45 +203,36 @@ extension ItemReport: Report {
         return text
     }
 
-    private func origin(_ style: TextStyle) -> [String] {
-        var times = "created \(Formatting.time(createdAt))"
-        if let updatedAt, updatedAt != createdAt { times += ", changed \(Formatting.clock(updatedAt))" }
+    @Listing<String> private func origin(_ style: TextStyle) -> [String] {
+        let changedAt = updatedAt == createdAt ? nil : updatedAt
+        let change = changedAt.map { ", changed \(Formatting.clock($0))" }
         let made = [author.map { "by \($0)" }, publishedAt.map { "published \($0)" }].compactMap(\.self)
         let state = status == "failed" ? "the server could not process it" : status == "completed" ? nil : status
         let kind = [type, platform, state].compactMap(\.self)
         let words = wordCount.map { [Formatting.count($0, "word")] } ?? []
-        // An address stays whole, so that it can be copied.
-        var lines: [String?] = [style.safe((kind + words + made).joined(separator: ", ")), times]
-        if !tags.isEmpty { lines.append("tags: " + style.paint(style.safe(tags.joined(separator: ", ")), .green)) }
-        lines.append("id: " + style.paint(style.safe(id), .yellow))
-        switch pending {
-        case "creation":
-            lines.append(
-                LocalID.isLocal(id)
-                    ? "made here, and not confirmed by the server yet"
-                    : "made here and delivered; the next pull brings the server's item")
-        case "edit": lines.append("edited here; the server has not confirmed the edit yet")
-        default: break
+        style.safe((kind + words + made).joined(separator: ", "))
+        "created \(Formatting.time(createdAt))\(change ?? "")"
+        if !tags.isEmpty { "tags: " + style.paint(style.safe(tags.joined(separator: ", ")), .green) }
+        "id: " + style.paint(style.safe(id), .yellow)
+        if pending == "creation" {
+            LocalID.isLocal(id)
+                ? "made here, and not confirmed by the server yet"
+                : "made here and delivered; the next pull brings the server's item"
         }
+        if pending == "edit" { "edited here; the server has not confirmed the edit yet" }
         if let parked {
-            lines.append(
-                "the write #\(parked) waits for your decision: \(style.command("prsnlctl queue show \(parked)"))")
+            "the write #\(parked) waits for your decision: \(style.command("prsnlctl queue show \(parked)"))"
         }
         if let latest = formerTexts.first {
             let count = Formatting.count(formerTexts.count, "earlier text")
-            lines.append(
-                "\(count), the last replaced \(Formatting.clock(latest.replacedAt)): "
-                    + style.command("prsnlctl show \(id) --earlier 1"))
+            "\(count), the last replaced \(Formatting.clock(latest.replacedAt)): "
+                + style.command("prsnlctl show \(id) --earlier 1")
         }
         if let deletion {
             let verb = deletion.at == nil ? "keeps it" : "captures it again"
-            lines.append(
-                "\(deletion.words); "
-                    + (restoredAs.map { "restored as \(style.safe($0))" }
-                        ?? "\(style.command("prsnlctl restore \(id)")) \(verb)"))
+            let restoration = restoredAs.map { "restored as \(style.safe($0))" }
+            "\(deletion.words); " + (restoration ?? "\(style.command("prsnlctl restore \(id)")) \(verb)")
         }
-        return (url.map { [style.safe($0)] } ?? [])
-            + lines.compactMap(\.self).filter { !$0.isEmpty }.flatMap { TextLayout.wrap($0, width: style.width) }
     }
 
     private func appendTexts(to text: inout String, _ style: TextStyle) {

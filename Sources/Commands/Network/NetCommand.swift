@@ -5,7 +5,6 @@ package import NetMonitor
 import PRSNLCore
 package import Requests
 
-/// `prsnlctl net`
 enum NetCommand {
     static let command = Command(
         "net", "Show the network, the route to the server, and whether it can be reached.",
@@ -13,8 +12,7 @@ enum NetCommand {
         options: [CommandOption("--watch", nil, "Print each change as it happens, with its reason.")], onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         if arguments.has("--watch") { return try watch(context) }
-        try context.write(try context.answer(NetRequest()))
-        return .fine
+        return try context.write(try context.answer(NetRequest()))
     }
 
     /// A line for each change, until the daemon stops or the reader leaves.
@@ -37,14 +35,8 @@ enum NetCommand {
             }
             isFirst = false
             // The reader has left.
-            guard StandardStream.output.write(try line(change, context.format)) else { return .fine }
-        }
-    }
-
-    private static func line(_ change: NetworkChange, _ format: OutputFormat) throws(UserFacingError) -> String {
-        switch format {
-        case .text(let style): return change.line(style) + "\n"
-        case .json: return try JSONOutput.text(change) + "\n"
+            let line = if let style = context.style { change.line(style) } else { try JSONOutput.text(change) }
+            guard StandardStream.output.write(line + "\n") else { return .fine }
         }
     }
 }
@@ -77,18 +69,19 @@ extension NetReport: Report {
         }
     }
 
-    private func table(_ style: TextStyle) -> [String] {
-        var lines: [String] = []
+    @Listing<String> private func table(_ style: TextStyle) -> [String] {
         if listening == .netlink || !links.isEmpty {
             let width = max(10, (links.map { TextLayout.width(style.safe($0.name)) }.max() ?? 0) + 2)
-            lines += ["", style.paint(row(["Link", "State"], [width, 13]) + "Addresses", .bold)]
-            lines += links.flatMap { $0.lines(style, nameWidth: width) }
-            lines += ["", style.paint("Default routes", .bold)]
-            lines += defaultRoutes.isEmpty ? ["none"] : defaultRoutes.map { $0.line(style) }
+            ""
+            style.paint(row(["Link", "State"], [width, 13]) + "Addresses", .bold)
+            links.flatMap { $0.lines(style, nameWidth: width) }
+            ""
+            style.paint("Default routes", .bold)
+            defaultRoutes.isEmpty ? ["none"] : defaultRoutes.map { $0.line(style) }
         }
-        lines += ["", style.paint("Last changes of the connection (\(Formatting.zone(generatedAt)))", .bold)]
-        lines += transitions.isEmpty ? ["none yet"] : transitions.flatMap { $0.lines(style) }
-        return lines
+        ""
+        style.paint("Last changes of the connection (\(Formatting.zone(generatedAt)))", .bold)
+        transitions.isEmpty ? ["none yet"] : transitions.flatMap { $0.lines(style) }
     }
 }
 
@@ -103,23 +96,20 @@ extension NetReport.Link {
         let colour: TextStyle.Colour = up && carrier ? .green : .yellow
         let padding = String(repeating: " ", count: 13 - state.count)
         let front = row([style.safe(name)], [nameWidth])
-        let shown = addresses.isEmpty ? ["none"] : addresses.map(style.safe)
-        return shown.enumerated().map { index, address in
-            index == 0
-                ? front + style.paint(state, colour) + padding + address
-                : String(repeating: " ", count: nameWidth + 13) + address
-        }
+        return TextLayout.hang(
+            addresses.isEmpty ? ["none"] : addresses.map(style.safe),
+            behind: front + style.paint(state, colour) + padding, width: nameWidth + 13)
     }
 }
 
 extension NetReport.Route {
     fileprivate func line(_ style: TextStyle) -> String {
-        var words = [family == "ipv6" ? "IPv6" : "IPv4"]
-        if kind != .unicast { words.append(style.paint(kind.rawValue, .yellow)) }
-        if let gateway { words.append("via \(style.safe(gateway))") }
-        if let link { words.append("over \(style.safe(link))") }
-        if metric > 0 { words.append("metric \(metric)") }
-        return words.joined(separator: " ")
+        let words: [String?] = [
+            family == "ipv6" ? "IPv6" : "IPv4", kind == .unicast ? nil : style.paint(kind.rawValue, .yellow),
+            gateway.map { "via \(style.safe($0))" }, link.map { "over \(style.safe($0))" },
+            metric > 0 ? "metric \(metric)" : nil,
+        ]
+        return words.compactMap(\.self).joined(separator: " ")
     }
 }
 
@@ -128,9 +118,8 @@ extension ConnectivityTransition {
         let reason = style.safe(reason ?? (state == .online ? "the server answers" : code ?? ""))
         let front = Formatting.clock(at) + "  " + TextLayout.padRight(state.rawValue, to: 13)
         let width = TextLayout.width(front)
-        return TextLayout.wrap(reason, width: max(20, style.width - width)).enumerated().map { index, line in
-            (index == 0 ? front : String(repeating: " ", count: width)) + line
-        }
+        return TextLayout.hang(
+            TextLayout.wrap(reason, width: max(20, style.width - width)), behind: front, width: width)
     }
 }
 

@@ -10,8 +10,7 @@ enum PingCommand {
         examples: [("", "How long the server takes to answer.")], onlyReads: true
     ) { context, _ throws(UserFacingError) in
         let report = try context.answer(PingRequest())
-        try context.write(report, with: report.error)
-        return report.exitCode
+        return try context.write(report, with: report.error)
     }
 }
 

@@ -230,8 +230,14 @@ extension OutboxAttempt {
 /// An outcome of `retry-queue`, `queue drop` or `undo`, as text.
 package protocol OutboxText: OutboxOutcome {
     func text(_ answer: OutboxAnswer<Self>, _ style: TextStyle) -> String
+    var exitCode: ExitCode { get }
+}
+
+extension OutboxText {
+    package var exitCode: ExitCode { .fine }
 }
 
 extension OutboxAnswer: Report where Outcome: OutboxText {
     package func text(_ style: TextStyle) -> String { outcome.text(self, style) }
+    package var exitCode: ExitCode { outcome.exitCode }
 }

@@ -3,7 +3,6 @@ package import PRSNLCore
 package import Requests
 import Store
 
-/// `prsnlctl errors`
 enum ErrorsCommand {
     static let command = Command(
         "errors", "List the errors that the daemon has met, or explain a code.",
@@ -20,13 +19,11 @@ enum ErrorsCommand {
                     .usage, "\(word) is not a code" + (near.map { "; did you mean \($0)?" } ?? "."),
                     recoverySuggestion: "`prsnlctl errors` shows the codes of what went wrong; docs/errors.md has all.")
             }
-            try context.write(CodeReport(code))
-            return .fine
+            return try context.write(CodeReport(code))
         }
-        try context.write(
+        return try context.write(
             arguments.has("--clear")
                 ? try context.answer(ClearErrorsRequest()) : try context.answer(ErrorsRequest()))
-        return .fine
     }
 }
 
@@ -50,18 +47,14 @@ package struct CodeReport: Report {
     private static func entry(of code: ErrorCode) -> String? {
         let program = RealPath.of("/proc/self/exe")
         let page = Descriptors.folder(of: Descriptors.folder(of: program)) + "/share/doc/prsnld/docs/errors.md"
-        do throws(UserFacingError) {
-            guard let text = try WholeFile.text(of: page),
-                let start = text.firstRange(of: "\n- **`\(code.rawValue)`**: ")
-            else { return nil }
-            let rest = text[start.upperBound...]
-            let ends = ["\n- **`", "\n#"].compactMap { rest.firstRange(of: $0)?.lowerBound }
-            return rest[..<(ends.min() ?? rest.endIndex)].split(separator: "\n").map { $0.drop { $0 == " " } }
-                .joined(separator: "\n")
-        } catch {
-            // Then there is less to say.
-            return nil
-        }
+        // Without it there is less to say.
+        guard let text = try? WholeFile.text(of: page),
+            let start = text.firstRange(of: "\n- **`\(code.rawValue)`**: ")
+        else { return nil }
+        let rest = text[start.upperBound...]
+        let ends = ["\n- **`", "\n#"].compactMap { rest.firstRange(of: $0)?.lowerBound }
+        return rest[..<(ends.min() ?? rest.endIndex)].split(separator: "\n").map { $0.drop { $0 == " " } }
+            .joined(separator: "\n")
     }
 }
 
@@ -73,20 +66,16 @@ extension ErrorsReport: Report {
             .joined(separator: "\n")
     }
 
-    private func lines(of error: RecurringError, isFirst: Bool, _ style: TextStyle) -> [String] {
+    @Listing<String> private func lines(of error: RecurringError, isFirst: Bool, _ style: TextStyle) -> [String] {
         let times = error.count == 1 ? "once" : "\(Formatting.count(error.count)) times"
         let title = "\(style.safe(error.code)) at \(style.safe(error.endpoint)), \(times)"
-        var lines = [error.isOver ? title + "; it is over" : style.paint(title, .red)]
-        if error.count > 1 { lines.append("  first  \(Formatting.timeWithAge(error.first, now: generatedAt))") }
-        lines.append("  last   \(Formatting.timeWithAge(error.last, now: generatedAt, named: isFirst))")
-        var words = [style.safe(error.message)]
+        error.isOver ? title + "; it is over" : style.paint(title, .red)
+        if error.count > 1 { "  first  \(Formatting.timeWithAge(error.first, now: generatedAt))" }
+        "  last   \(Formatting.timeWithAge(error.last, now: generatedAt, named: isFirst))"
         // What to do about what is over is noise.
-        if !error.isOver {
-            words += [error.recoverySuggestion.map(style.text), style.next(error.nextCommand)].compactMap(\.self)
+        let advice = error.isOver ? [] : [error.recoverySuggestion.map(style.text), style.next(error.nextCommand)]
+        for text in [style.safe(error.message)] + advice.compactMap(\.self) where !text.isEmpty {
+            TextLayout.wrap(text, width: style.width - 2).map { "  " + $0 }
         }
-        for text in words where !text.isEmpty {
-            lines += TextLayout.wrap(text, width: style.width - 2).map { "  " + $0 }
-        }
-        return lines
     }
 }

@@ -2,13 +2,11 @@ package import Console
 import PRSNLCore
 package import Requests
 
-/// `prsnlctl history`
 enum HistoryCommand {
     static let command = Command(
         "history", "List the last pulls.", examples: [("", "When was pulled, and what came.")], onlyReads: true
     ) { context, _ throws(UserFacingError) in
         try context.write(try context.answer(HistoryRequest()))
-        return .fine
     }
 }
 
@@ -18,21 +16,21 @@ extension HistoryReport: Report {
         let header = Self.row(
             "Started (\(Formatting.zone(pulls[0].startedAt)))", "Kind", "Outcome", "Took", "Added", "Changed", "Deleted"
         )
-        var lines = [style.paint(header, .bold)]
-        for pull in pulls {
-            let started = Formatting.clock(pull.startedAt)
-            let took = pull.endedAt.map { Formatting.duration($0.duration(since: pull.startedAt)) } ?? "-"
-            lines.append(
+        return lines {
+            style.paint(header, .bold)
+            for pull in pulls {
+                let took = pull.endedAt.map { Formatting.duration($0.duration(since: pull.startedAt)) } ?? "-"
                 Self.row(
-                    started, pull.kind.rawValue, pull.outcome.rawValue, took,
-                    Formatting.count(pull.added), Formatting.count(pull.changed), Formatting.count(pull.deleted)))
-            var notes: [String] = []
-            if let code = pull.errorCode { notes.append(style.safe(code)) }
-            if pull.suspects > 0 { notes.append(Formatting.count(pull.suspects, "deletion candidate")) }
-            if pull.rejected > 0 { notes.append("\(Formatting.count(pull.rejected)) rejected") }
-            if !notes.isEmpty { lines.append("  " + notes.joined(separator: ", ")) }
+                    Formatting.clock(pull.startedAt), pull.kind.rawValue, pull.outcome.rawValue, took,
+                    Formatting.count(pull.added), Formatting.count(pull.changed), Formatting.count(pull.deleted))
+                let notes = [
+                    pull.errorCode.map(style.safe),
+                    pull.suspects > 0 ? Formatting.count(pull.suspects, "deletion candidate") : nil,
+                    pull.rejected > 0 ? "\(Formatting.count(pull.rejected)) rejected" : nil,
+                ].compactMap(\.self)
+                if !notes.isEmpty { "  " + notes.joined(separator: ", ") }
+            }
         }
-        return lines.map { $0 + "\n" }.joined()
     }
 
     /// Words begin where their column does, and numbers end where it does.

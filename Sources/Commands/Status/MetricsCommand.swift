@@ -1,5 +1,4 @@
 import Console
-import Glibc
 import PRSNLCore
 import Requests
 

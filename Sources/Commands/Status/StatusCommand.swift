@@ -3,7 +3,6 @@ import Control
 import Glibc
 import PRSNLCore
 import Requests
-import Store
 
 /// `prsnlctl status`: from the daemon when it runs, from the file when it does not.
 enum StatusCommand {
@@ -23,7 +22,7 @@ enum StatusCommand {
         try context.write(report)
         if context.isText { for warning in Cursor.readers(context).warnings { context.say(warning) } }
         if context.isText, let writer = context.otherWriter {
-            context.say("\(writer) holds the write lock of \(context.paths.database); pulls and writes wait for it")
+            context.say("\(writer) holds the write lock of \(context.database); pulls and writes wait for it")
         }
         if report.source == .daemon { sayOther(context) }
         return report.exitCode
@@ -48,7 +47,7 @@ enum StatusCommand {
 
 extension CommandContext {
     func status(because noDaemon: UserFacingError) throws(UserFacingError) -> StatusReport {
-        let summary = try StoreReader(path: database).summary()
+        let summary = try reader().summary()
         var report = StatusReport(summary, now: TimeSource.system.now())
         report.noDaemon = absence(because: noDaemon, wasClosed: summary.wasClosed)
         return report

@@ -26,36 +26,26 @@ enum SyncCommand {
         let request = SyncNowRequest(
             full: arguments.has("--full"), wait: wait, acceptDeletions: arguments.has("--accept-deletions"),
             texts: arguments.has("--texts"), text: text)
-        var client = RequestClient(context)
-        var display = ProgressDisplay(style: context.errorStyle, isQuiet: context.format == .json)
-        defer { display.end() }
-        let report = try client.ask(request) { display.show($0) }
-        display.end()
-        try context.write(report)
-        return report.exitCode
+        return try context.write(try context.answerShowingProgress(request))
     }
 }
 
 extension SyncResult: Report {
     package func text(_ style: TextStyle) -> String {
-        var lines: [String]
-        switch outcome {
-        case .started:
-            let began = followed == true ? "A pull is under way. Another one follows." : "Sync started."
-            lines = ["\(began) Follow it with \(style.command("prsnlctl status"))."]
-        case .complete: lines = ["\(style.paint("Complete", .green)): \(amounts)."]
-        case .incomplete:
-            lines = [
+        paragraphs(style) {
+            switch outcome {
+            case .started:
+                let began = followed == true ? "A pull is under way. Another one follows." : "Sync started."
+                "\(began) Follow it with \(style.command("prsnlctl status"))."
+            case .complete: "\(style.paint("Complete", .green)): \(amounts)."
+            case .incomplete:
                 "\(style.paint("Incomplete", .yellow)): \(amounts). \(style.command("prsnlctl status")) names what is missing."
-            ]
-        case .failed:
-            let isNothing = [added, changed, deleted, texts].allSatisfy { $0 ?? 0 == 0 }
-            lines = [style.paint("The pull failed", .red) + (isNothing ? "; nothing was changed." : ": \(amounts).")]
+            case .failed:
+                let isNothing = [added, changed, deleted, texts].allSatisfy { $0 ?? 0 == 0 }
+                style.paint("The pull failed", .red) + (isNothing ? "; nothing was changed." : ": \(amounts).")
+            }
+            if outcome != .started, followed == true { "A pull that was already running was waited for first." }
+            if let problem { problem.lines(style) }
         }
-        if outcome != .started, followed == true {
-            lines.append("A pull that was already running was waited for first.")
-        }
-        lines += problem?.lines(style) ?? []
-        return paragraphs(lines, style)
     }
 }

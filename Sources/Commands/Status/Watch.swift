@@ -33,7 +33,7 @@ enum Watch {
                 return StandardStream.output.write(time + between + text + "\n")
             }
             // In one write, so that nothing flickers: from the first place, each line to its end, and all that is below.
-            let text = try context.format.render(shown, context.unit)
+            let text = try context.render(shown)
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false).prefix(rows - 1)
             return StandardStream.output.write("\u{1B}[H" + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
         }

@@ -24,14 +24,11 @@ enum VerifyCommand {
             throw arguments.failure("--texts, --file and --digest are three different questions")
         }
         if arguments.has("--file") {
-            let report = FileCheckReport(
-                path: context.paths.database, invariants: try StoreReader(path: context.paths.database).check())
-            try context.write(report)
-            return report.isSound ? .fine : .needsAttention
+            return try context.write(
+                FileCheckReport(path: context.database, invariants: try context.reader().check()))
         }
         if arguments.has("--digest") {
-            try context.write(try StoreReader(path: context.paths.database).digest(at: TimeSource.system.now()))
-            return .fine
+            return try context.write(try context.reader().digest(at: TimeSource.system.now()))
         }
         var part = arguments.value("--texts") ?? (arguments.has("--texts") ? "all" : "none")
         guard let texts = VerifiedTexts(part, at: TimeSource.system.now()) else {
@@ -43,13 +40,7 @@ enum VerifyCommand {
             part = "\(texts.number)/\(texts.count)"
             context.say("this week's texts are --texts=\(part)")
         }
-        var client = RequestClient(context)
-        var display = ProgressDisplay(style: context.errorStyle, isQuiet: !context.isText)
-        defer { display.end() }
-        let report = try client.ask(VerifyRequest(texts: part)) { display.show($0) }
-        display.end()
-        try context.write(report)
-        return report.exitCode
+        return try context.write(try context.answerShowingProgress(VerifyRequest(texts: part)))
     }
 }
 
@@ -57,20 +48,6 @@ extension VerifyReport: Report {
     package var exitCode: ExitCode { outcome == .equal ? .fine : .needsAttention }
 
     package func text(_ style: TextStyle) -> String {
-        var lines = differences.map { difference in
-            let id = difference.itemID.map { style.safe(OutboxWords.shortID($0)) } ?? "-"
-            let what = [
-                difference.fields.isEmpty ? nil : difference.fields.joined(separator: ", "),
-                difference.title.map { style.safe($0) }, difference.reason.map { "(\(style.safe($0)))" },
-                difference.isUndated
-                    ? difference.readAt.map { "(the copy last read it at \(Formatting.clock($0)))" } : nil,
-            ].compactMap(\.self).joined(separator: "  ")
-            return "\(difference.sign.rawValue) \(id)  \(what)"
-        }
-        if differences.count < counted {
-            lines.append(
-                "… and \(Formatting.count(counted - differences.count)) more, which are counted and not listed.")
-        }
         let place = style.safe(server) + (account.map { " for \(style.safe($0))" } ?? "")
         let asked = "(asked from \(Formatting.clock(from)) to \(Formatting.time(to)))"
         let amount =
@@ -79,25 +56,39 @@ extension VerifyReport: Report {
             (onlyThere, "only there"), (onlyHere, "only here"), (differing, "different"),
             (skipped, "could not be compared"),
         ].filter { $0.0 > 0 }.map { "\(Formatting.count($0.0)) \($0.1)" }
-        if parts.isEmpty {
-            lines.append("\(style.paint("Equal", .green)): \(amount), as on \(place) \(asked).")
-        } else {
-            lines.append(
+        return lines {
+            differences.map { Self.line($0, style) }
+            if differences.count < counted {
+                "… and \(Formatting.count(counted - differences.count)) more, which are counted and not listed."
+            }
+            if parts.isEmpty {
+                "\(style.paint("Equal", .green)): \(amount), as on \(place) \(asked)."
+            } else {
                 "\(style.paint("Not equal", .yellow)) to \(place): \(parts.joined(separator: ", ")), of \(amount) \(asked)."
-            )
-            // A pull reads the list, which has no texts.
-            let texts = differences.filter { $0.sign == .differs && $0.fields == ["text"] }.compactMap(\.itemID)
-            if onlyThere + onlyHere + differing > texts.count {
-                lines.append("\(style.command("prsnlctl sync --full")) brings the copy up to date.")
+                // A pull reads the list, which has no texts.
+                let texts = differences.filter { $0.sign == .differs && $0.fields == ["text"] }.compactMap(\.itemID)
+                if onlyThere + onlyHere + differing > texts.count {
+                    "\(style.command("prsnlctl sync --full")) brings the copy up to date."
+                }
+                texts.prefix(5).map {
+                    "\(style.command("prsnlctl sync --wait --text \(OutboxWords.shortID($0))")) fetches that text again."
+                }
             }
-            lines += texts.prefix(5).map {
-                "\(style.command("prsnlctl sync --wait --text \(OutboxWords.shortID($0))")) fetches that text again."
+            if inMotion > 0 {
+                "\(Formatting.count(inMotion, "item")) (`~`) could not be judged now: each line says why."
             }
         }
-        if inMotion > 0 {
-            lines.append("\(Formatting.count(inMotion, "item")) (`~`) could not be judged now: each line says why.")
-        }
-        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static func line(_ difference: Difference, _ style: TextStyle) -> String {
+        let id = difference.itemID.map { style.safe(OutboxWords.shortID($0)) } ?? "-"
+        let what = [
+            difference.fields.isEmpty ? nil : difference.fields.joined(separator: ", "),
+            difference.title.map { style.safe($0) }, difference.reason.map { "(\(style.safe($0)))" },
+            difference.isUndated
+                ? difference.readAt.map { "(the copy last read it at \(Formatting.clock($0)))" } : nil,
+        ].compactMap(\.self).joined(separator: "  ")
+        return "\(difference.sign.rawValue) \(id)  \(what)"
     }
 }
 
@@ -106,7 +97,7 @@ package struct FileCheckReport: Report {
     package var schemaVersion = 1
     package var path: String
     package var invariants: [Invariant]
-    var isSound: Bool { invariants.allSatisfy(\.holds) }
+    package var exitCode: ExitCode { invariants.allSatisfy(\.holds) ? .fine : .needsAttention }
 
     private enum CodingKeys: CodingKey { case schemaVersion, path, invariants }
 

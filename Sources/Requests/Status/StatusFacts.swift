@@ -187,17 +187,6 @@ package struct Statement {
     package var found: String { (lead?.text ?? "") + text.description }
 }
 
-/// Lists whose members depend on conditions.
-@resultBuilder package enum Listing<Element> {
-    package static func buildExpression(_ element: Element) -> [Element] { [element] }
-    package static func buildExpression(_ elements: [Element]) -> [Element] { elements }
-    package static func buildBlock(_ parts: [Element]...) -> [Element] { parts.flatMap(\.self) }
-    package static func buildOptional(_ part: [Element]?) -> [Element] { part ?? [] }
-    package static func buildEither(first: [Element]) -> [Element] { first }
-    package static func buildEither(second: [Element]) -> [Element] { second }
-    package static func buildArray(_ parts: [[Element]]) -> [Element] { parts.flatMap(\.self) }
-}
-
 extension Listing<Statement> {
     package static func buildExpression(_ text: Advice) -> [Statement] { [Statement(text)] }
 }
