@@ -63,47 +63,56 @@ package struct ErrorTraits: Sendable {
         self.command = command
     }
 
-    static let unknown = ErrorTraits(.other, [], "Please report this with the log.")
+    static let unknown: ErrorTraits = .passing("Please report this with the log.")
+
+    /// What a person has to change.
+    private static func person(_ suggestion: Advice, command: NextCommand? = nil) -> ErrorTraits {
+        ErrorTraits(.other, [.needsPerson], suggestion, command: command)
+    }
+
+    private static func configuration(_ suggestion: Advice, command: NextCommand? = nil) -> ErrorTraits {
+        ErrorTraits(.other, [.needsPerson, .isBadConfiguration], suggestion, command: command)
+    }
+
+    private static func badFile(_ suggestion: Advice) -> ErrorTraits {
+        ErrorTraits(.other, [.needsPerson, .isBadFile], suggestion)
+    }
+
+    /// What may be over by itself, or does no harm.
+    private static func passing(_ suggestion: Advice, command: NextCommand? = nil) -> ErrorTraits {
+        ErrorTraits(.other, [], suggestion, command: command)
+    }
+
+    /// Nothing has come from the server.
+    private static func silence(_ suggestion: Advice) -> ErrorTraits {
+        ErrorTraits(.silence, heading: .connection, [.stopsEverything], suggestion)
+    }
 
     /// A test finds the code that has no entry.
     package static let table: [ErrorCode: ErrorTraits] = [
         // Configuration.
-        .configInvalid: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
+        .configInvalid: .configuration(
             "Correct it where the message says, then run `prsnld --check-config`.", command: "prsnld --check-config"),
-        .configUnreadable: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration], "Check the path, and that this user may read the file."),
-        .noServer: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
+        .configUnreadable: .configuration("Check the path, and that this user may read the file."),
+        .noServer: .configuration(
             "Log in with `prsnlctl login --server URL`, which writes it, or set server_url in the configuration."),
-        .badServerURL: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration], "Set server_url to an address like https://prsnl.example.org."),
-        .insecureServerURL: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
+        .badServerURL: .configuration("Set server_url to an address like https://prsnl.example.org."),
+        .insecureServerURL: .configuration(
             "Use https://, or set allow_insecure_http = true if the network in between is your own."),
-        .keyFileUnreadable: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
-            "Check that api_key_file names a file that the daemon's user can read."),
-        .keyFileExposed: ErrorTraits(.other, [.needsPerson, .isBadConfiguration], "Run `chmod 600` on the key file."),
-        .keyFileInvalid: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
+        .keyFileUnreadable: .configuration("Check that api_key_file names a file that the daemon's user can read."),
+        .keyFileExposed: .configuration("Run `chmod 600` on the key file."),
+        .keyFileInvalid: .configuration(
             "Put the API key or the login token on a line of its own into the key file, nothing else."),
-        .credentialsConflict: ErrorTraits(
-            .other, [.needsPerson],
+        .credentialsConflict: .person(
             """
             Remove api_key_file from the configuration (or the systemd credential `api-key`), restart the daemon, \
             then log in again.
             """),
-        .loginFileUnreadable: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
+        .loginFileUnreadable: .configuration(
             "Log in again with `prsnlctl login`, which writes a new file.", command: "prsnlctl login"),
-        .loginNotStored: ErrorTraits(
-            .other, [.needsPerson], "Check the owner and mode of the folder that the database is in, and its disk."),
-        .loginOtherServer: ErrorTraits(
-            .other, [.needsPerson, .isBadConfiguration],
-            "Set server_url back, or log in to this server with `prsnlctl login`."),
-        .loginNotPossible: ErrorTraits(
-            .other, [.needsPerson], "Check server_url, or use an API key: name its file with api_key_file."),
+        .loginNotStored: .person("Check the owner and mode of the folder that the database is in, and its disk."),
+        .loginOtherServer: .configuration("Set server_url back, or log in to this server with `prsnlctl login`."),
+        .loginNotPossible: .person("Check server_url, or use an API key: name its file with api_key_file."),
 
         // The server's answers.
         .unauthorized: ErrorTraits(
@@ -138,38 +147,28 @@ package struct ErrorTraits: Sendable {
         .rateLimited: ErrorTraits(
             .later, heading: .slowDown, [], "Wait as long as the server asks. The daemon does so automatically."),
         .serverError: ErrorTraits(.later, [], "Look at the server's log. The daemon asks again, ever less often."),
-        .serviceUnavailable: ErrorTraits(
-            .later, [], "Wait. The daemon retries automatically, honouring Retry-After."),
-        .unexpectedStatus: ErrorTraits(
-            .other, [], "Check server_url. Something that is not a PRSNL server may be answering."),
+        .serviceUnavailable: ErrorTraits(.later, [], "Wait. The daemon retries automatically, honouring Retry-After."),
+        .unexpectedStatus: .passing("Check server_url. Something that is not a PRSNL server may be answering."),
         .redirectRefused: ErrorTraits(
             .portal, heading: .connection, [.needsPerson],
             "Set server_url to the address that the server redirects to, if you trust it."),
         .portal: ErrorTraits(
             .portal, [.stopsEverything], "Log in to the network's portal with a browser, or check server_url."),
-        .unexpectedShape: ErrorTraits(
-            .other, [], "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
-        .staleAnswer: ErrorTraits(
-            .other, [.needsPerson], "Let the cache or proxy in front of the server pass requests for /api/ through."),
+        .unexpectedShape: .passing(
+            "Check server_url with `curl SERVER_URL/api/health`: a PRSNL server answers with JSON."),
+        .staleAnswer: .person("Let the cache or proxy in front of the server pass requests for /api/ through."),
 
         // The route to the server.
         .offline: ErrorTraits(
             .stopped, heading: .connection, [.stopsEverything],
-            """
-            Connect this machine to the network. The daemon notices at once. `prsnlctl net` shows what it sees.
-            """, command: "prsnlctl net"),
-        .nameNotResolved: ErrorTraits(
-            .silence, heading: .connection, [.stopsEverything],
-            "Check the host name in server_url and this machine's name servers."),
-        .connectFailed: ErrorTraits(
-            .silence, heading: .connection, [.stopsEverything],
-            "Check that the server runs and that its port can be reached from here."),
+            "Connect this machine to the network. The daemon notices at once. `prsnlctl net` shows what it sees.",
+            command: "prsnlctl net"),
+        .nameNotResolved: .silence("Check the host name in server_url and this machine's name servers."),
+        .connectFailed: .silence("Check that the server runs and that its port can be reached from here."),
         .tlsFailed: ErrorTraits(
             .silence, heading: .connection, [.needsPerson, .stopsEverything],
             "Check the server's certificate and this machine's clock and CA certificates."),
-        .timedOut: ErrorTraits(
-            .silence, heading: .connection, [.stopsEverything],
-            "Check the network. Timeouts can be raised with the *_timeout keys."),
+        .timedOut: .silence("Check the network. Timeouts can be raised with the *_timeout keys."),
         .cutOff: ErrorTraits(
             .cutOff, heading: .connection, [],
             "Wait. The daemon retries automatically. If it stays so, check the address and its port."),
@@ -178,17 +177,12 @@ package struct ErrorTraits: Sendable {
         .cancelled: ErrorTraits(.stopped, heading: .connection, [], "Give the command again, if it is still wanted."),
 
         // The copy.
-        .databaseLocked: ErrorTraits(
-            .other, [.needsPerson], "Stop the other process, or give this one another database."),
-        .databaseBusy: ErrorTraits(.other, [], "Close the program that has the file open for writing."),
-        .otherApplication: ErrorTraits(
-            .other, [.needsPerson, .isBadFile], "Set database to a path of its own. This file was left as it is."),
-        .newerSchema: ErrorTraits(
-            .other, [.needsPerson, .isBadFile],
+        .databaseLocked: .person("Stop the other process, or give this one another database."),
+        .databaseBusy: .passing("Close the program that has the file open for writing."),
+        .otherApplication: .badFile("Set database to a path of its own. This file was left as it is."),
+        .newerSchema: .badFile(
             "Install the newer prsnld again, or set database to another path. This file was left as it is."),
-        .notADatabase: ErrorTraits(
-            .other, [.needsPerson, .isBadFile],
-            "Set database to another path, or move this file away. It was left as it is."),
+        .notADatabase: .badFile("Set database to another path, or move this file away. It was left as it is."),
         .databaseDamaged: ErrorTraits(
             .other, [.needsPerson, .stopsEverything, .isOfFile, .isBadFile],
             """
@@ -201,18 +195,15 @@ package struct ErrorTraits: Sendable {
             Put the file back: writes that wait are in it. Where it is gone for good, restart the daemon, which \
             begins a new one.
             """),
-        .databaseLinked: ErrorTraits(
-            .other, [.needsPerson, .isBadFile],
+        .databaseLinked: .badFile(
             "Remove the other hard link. `find DIR -xdev -samefile FILE` lists them. A backup is made with `VACUUM INTO`."
         ),
-        .databaseRestored: ErrorTraits(
-            .other, [.needsPerson],
+        .databaseRestored: .person(
             """
             `prsnlctl retry-queue --parked` looks for each write on the server and sends what is not there. `prsnlctl \
             queue drop N` gives one up.
             """, command: "prsnlctl queue --state parked"),
-        .databaseOnNetwork: ErrorTraits(
-            .other, [.needsPerson, .isBadFile],
+        .databaseOnNetwork: .badFile(
             "Set `database` to a place on a disk of this machine, or allow it with `allow_network_file_system = yes`."),
         .databaseReadOnly: ErrorTraits(
             .other, [.needsPerson, .stopsEverything, .isOfFile],
@@ -223,14 +214,13 @@ package struct ErrorTraits: Sendable {
         .databaseUnreadable: ErrorTraits(
             .other, [.needsPerson, .isOfFile],
             "Check the path and its permissions. You may need to be in the daemon's group."),
-        .noDatabase: ErrorTraits(
-            .other, [.needsPerson],
+        .noDatabase: .person(
             "Start the daemon, or run `prsnld --once`, to make the first copy.", command: "prsnld --once"),
         .diskFull: ErrorTraits(
             .other, [.needsPerson, .stopsEverything, .isOfFile],
             "Free some space. A running daemon resumes automatically."),
         .diskError: ErrorTraits(.other, [.needsPerson, .isOfFile], "Check the disk with dmesg and smartctl."),
-        .storeBug: ErrorTraits(.other, [.needsPerson], "Please report this with the log."),
+        .storeBug: .person("Please report this with the log."),
 
         // The pull.
         .accountChanged: ErrorTraits(
@@ -241,107 +231,83 @@ package struct ErrorTraits: Sendable {
             """),
         .serverChanged: ErrorTraits(
             .other, [.needsPerson, .stopsEverything],
-            """
-            Set server_url back. To set this copy aside and begin one of the other server: \(Advice.newCopy).
-            """),
-        .nothingToAccept: ErrorTraits(
-            .other, [.needsPerson],
+            "Set server_url back. To set this copy aside and begin one of the other server: \(Advice.newCopy)."),
+        .nothingToAccept: .person(
             "For another account, log in as it first: `prsnlctl login`. For another server, change server_url first."),
-        .dialectUnknown: ErrorTraits(
-            .other, [.needsPerson], "Check server_url: no timeline in a known form was found there."),
-        .pageContradictory: ErrorTraits(
-            .other, [.needsPerson], "Report this to the people who run the server."),
-        .timelineUnsettled: ErrorTraits(.other, [], "Wait. The daemon tries again when the timeline is quieter."),
-        .deletionsHeld: ErrorTraits(
-            .other, [.needsPerson],
-            """
-            Look at the server. If the items are meant to be gone, accept it.
-            """, command: "prsnlctl sync --accept-deletions"),
-        .deletionUndecided: ErrorTraits(
-            .other, [], "Look at the server's log for requests of this item. The daemon retries automatically."),
-        .crowdedInstant: ErrorTraits(
-            .other, [], "Nothing to do here: more items share that time than the server's pages can tell apart."),
-        .itemsRejected: ErrorTraits(
-            .other, [], "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
+        .dialectUnknown: .person("Check server_url: no timeline in a known form was found there."),
+        .pageContradictory: .person("Report this to the people who run the server."),
+        .timelineUnsettled: .passing("Wait. The daemon tries again when the timeline is quieter."),
+        .deletionsHeld: .person(
+            "Look at the server. If the items are meant to be gone, accept it.",
+            command: "prsnlctl sync --accept-deletions"),
+        .deletionUndecided: .passing(
+            "Look at the server's log for requests of this item. The daemon retries automatically."),
+        .crowdedInstant: .passing(
+            "Nothing to do here: more items share that time than the server's pages can tell apart."),
+        .itemsRejected: .passing(
+            "Look at them with `SELECT reason, raw FROM rejected_item`, and correct them on the server."),
 
         // The texts.
-        .textTooLarge: ErrorTraits(
-            .other, [], "Raise text_max_size, or fetch this text alone with `prsnlctl sync --text ID`."),
-        .textNotFound: ErrorTraits(
-            .other, [],
+        .textTooLarge: .passing("Raise text_max_size, or fetch this text alone with `prsnlctl sync --text ID`."),
+        .textNotFound: .passing(
             "Nothing to do here. The next sweep finds out whether the item was deleted, and the text is asked for again."
         ),
-        .textsUnavailable: ErrorTraits(
-            .other, [], "Nothing to do here. With texts = no, the daemon does not ask for them."),
+        .textsUnavailable: .passing("Nothing to do here. With texts = no, the daemon does not ask for them."),
 
         // Finding.
-        .noSearchIndex: ErrorTraits(.other, [], "Start the daemon, which builds it in the background."),
-        .noURL: ErrorTraits(.other, [], "Read it with `prsnlctl show ID`."),
-        .changesUnavailable: ErrorTraits(.other, [], "Start the daemon, which notes them from then on."),
-        .changesMissed: ErrorTraits(.other, [.needsPerson], "Read everything again: `prsnlctl changes --reread`."),
+        .noSearchIndex: .passing("Start the daemon, which builds it in the background."),
+        .noURL: .passing("Read it with `prsnlctl show ID`."),
+        .changesUnavailable: .passing("Start the daemon, which notes them from then on."),
+        .changesMissed: .person("Read everything again: `prsnlctl changes --reread`."),
 
         // The outbox.
-        .writeInvalid: ErrorTraits(.other, [.needsPerson], "Change the value and give the command again."),
-        .itemUnknown: ErrorTraits(
-            .other, [.needsPerson], "Look for the item with `prsnlctl search WORD`, or pull first: `prsnlctl sync`."),
-        .itemAmbiguous: ErrorTraits(.other, [.needsPerson], "Give more characters of the id."),
-        .entryUnknown: ErrorTraits(.other, [.needsPerson], "Look for its number with `prsnlctl queue --all`."),
-        .entryNotChangeable: ErrorTraits(.other, [.needsPerson], "Look at it with `prsnlctl queue show N`."),
-        .editorFailed: ErrorTraits(.other, [.needsPerson], "Set EDITOR, or give the text to the command."),
-        .notOwner: ErrorTraits(
-            .other, [.needsPerson], "Start the daemon, or give the command as root or as the owner of the file."),
-        .editConflict: ErrorTraits(
-            .other, [.needsPerson],
+        .writeInvalid: .person("Change the value and give the command again."),
+        .itemUnknown: .person("Look for the item with `prsnlctl search WORD`, or pull first: `prsnlctl sync`."),
+        .itemAmbiguous: .person("Give more characters of the id."),
+        .entryUnknown: .person("Look for its number with `prsnlctl queue --all`."),
+        .entryNotChangeable: .person("Look at it with `prsnlctl queue show N`."),
+        .editorFailed: .person("Set EDITOR, or give the text to the command."),
+        .notOwner: .person("Start the daemon, or give the command as root or as the owner of the file."),
+        .editConflict: .person(
             """
             Choose: `prsnlctl retry-queue N` overwrites the server's values, `prsnlctl queue drop N` gives the write up.
             """),
-        .itemGone: ErrorTraits(.other, [.needsPerson], "Give the write up with `prsnlctl queue drop N`."),
-        .captureGone: ErrorTraits(
-            .other, [],
+        .itemGone: .person("Give the write up with `prsnlctl queue drop N`."),
+        .captureGone: .passing(
             """
             Another client has deleted it, or the server was restored from an older backup. Capture it again, or take \
             note of it with `prsnlctl errors --clear`.
             """, command: "prsnlctl restore --gone"),
-        .outcomeUndecidable: ErrorTraits(
-            .other, [.needsPerson],
+        .outcomeUndecidable: .person(
             """
             Look at the server: if it is there, `prsnlctl queue drop N`. If not, `prsnlctl retry-queue N` sends it \
             again.
             """),
-        .writeTooOld: ErrorTraits(
-            .other, [.needsPerson],
+        .writeTooOld: .person(
             "Try once more with `prsnlctl retry-queue N`, or give it up with `prsnlctl queue drop N`."),
 
         // The export.
-        .exportFolder: ErrorTraits(.other, [.needsPerson], "Check the folder, or name another one."),
-        .exportMismatch: ErrorTraits(
-            .other, [.needsPerson], "Name another folder, or the copy that this folder's files were made from."),
+        .exportFolder: .person("Check the folder, or name another one."),
+        .exportMismatch: .person("Name another folder, or the copy that this folder's files were made from."),
 
         // The machine.
-        .limitReached: ErrorTraits(
-            .other, [.needsPerson],
+        .limitReached: .person(
             "Raise the limit: `ulimit -n 1024` in a shell, LimitNOFILE= or TasksMax= in `systemctl edit prsnld`."),
 
         // The command line and the control socket.
-        .usage: ErrorTraits(.other, [.needsPerson], "See --help."),
-        .daemonNotRunning: ErrorTraits(
-            .other, [],
-            """
-            Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.
-            """, command: "systemctl start prsnld"),
-        .daemonElsewhere: ErrorTraits(.other, [], "Leave --socket out, or give the one that the message names."),
-        .daemonBusy: ErrorTraits(.other, [], "Try again in a moment."),
-        .controlRefused: ErrorTraits(
-            .other, [.needsPerson],
+        .usage: .person("See --help."),
+        .daemonNotRunning: .passing(
+            "Start it with `systemctl start prsnld`, or run `prsnld` in a terminal.",
+            command: "systemctl start prsnld"),
+        .daemonElsewhere: .passing("Leave --socket out, or give the one that the message names."),
+        .daemonBusy: .passing("Try again in a moment."),
+        .controlRefused: .person(
             """
             Give the command as root or as the daemon's user. `adduser USER prsnld` lets a user look, after the next \
             login, and group_may_write = yes lets the group change things.
             """),
-        .controlProtocol: ErrorTraits(
-            .other, [.needsPerson], "Check that prsnld and prsnlctl are of the same version, then restart the daemon."),
-        .controlSocketTaken: ErrorTraits(
-            .other, [.needsPerson], "Stop the other daemon, or set control_socket to a path of its own."),
-        .controlSocketFailed: ErrorTraits(
-            .other, [.needsPerson], "Check control_socket, and that the daemon's user may write to its folder."),
+        .controlProtocol: .person("Check that prsnld and prsnlctl are of the same version, then restart the daemon."),
+        .controlSocketTaken: .person("Stop the other daemon, or set control_socket to a path of its own."),
+        .controlSocketFailed: .person("Check control_socket, and that the daemon's user may write to its folder."),
     ]
 }

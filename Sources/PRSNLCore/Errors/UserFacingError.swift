@@ -12,11 +12,11 @@ package struct UserFacingError: Error, Sendable, Equatable, CustomStringConverti
     /// What happened, with what and where: "Invalid or expired API key."
     package var message: String
     /// What it means for the copy and for writes: "The copy is unchanged." `nil` where there is nothing to say.
-    package var consequence: String?
+    @Nullable package var consequence: String?
     /// What to do next, for people.
     package let recoverySuggestion: Advice
     /// A command that can be typed as it is, where there is one.
-    package let nextCommand: NextCommand?
+    @Nullable package private(set) var nextCommand: NextCommand?
     /// The error below, as text for logs.
     package let cause: String?
 
@@ -73,34 +73,27 @@ extension UserFacingError: UserFacing {
 
 /// In JSON; docs/cli.md documents each member. The cause is for the log alone.
 extension UserFacingError: Codable {
-    private enum Key: CodingKey { case code, heading, message, consequence, recoverySuggestion, nextCommand }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        try container.encode(codeName, forKey: .code)
-        try container.encode(heading, forKey: .heading)
-        try container.encode(message, forKey: .message)
-        try container.encode(consequence, forKey: .consequence)
-        try container.encode(recoverySuggestion, forKey: .recoverySuggestion)
-        try container.encode(nextCommand, forKey: .nextCommand)
+    private enum CodingKeys: String, CodingKey {
+        case codeName = "code"
+        case heading, message, consequence, recoverySuggestion, nextCommand
     }
 
     /// From a daemon. A code that a newer one has becomes `control_protocol`, and its words stay. What its code stands for is
     /// suggested in place of commands that are not ours.
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Key.self)
-        codeName = try container.decode(String.self, forKey: .code)
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        codeName = try container.decode(String.self, forKey: .codeName)
         let known = ErrorCode(rawValue: codeName)
         code = known ?? .controlProtocol
         heading = try container.decode(String.self, forKey: .heading)
         message = try container.decode(String.self, forKey: .message)
-        consequence = try container.decode(Nullable<String>.self, forKey: .consequence).wrappedValue
+        _consequence = try container.decode(Nullable<String>.self, forKey: .consequence)
         do {
             recoverySuggestion = try container.decode(Advice.self, forKey: .recoverySuggestion)
         } catch is ForeignCommand {
             recoverySuggestion = known?.recoverySuggestion ?? ""
         }
-        nextCommand = try container.decode(Nullable<NextCommand>.self, forKey: .nextCommand).wrappedValue
+        _nextCommand = try container.decode(Nullable<NextCommand>.self, forKey: .nextCommand)
         cause = nil
     }
 }

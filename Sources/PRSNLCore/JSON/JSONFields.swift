@@ -53,27 +53,23 @@ package struct JSONFields: Sendable, Equatable {
     package mutating func add(_ other: JSONFields) { members += other.members }
 
     package func text(_ name: String) throws(Failure) -> String? {
-        switch self[name] {
-        case nil, .null: nil
-        case .text(let text): text
-        default: throw Failure("\(name) must be a string")
-        }
+        try value(name, "a string") { if case .text(let text) = $0 { text } else { nil } }
     }
 
     package func texts(_ name: String) throws(Failure) -> [String]? {
-        switch self[name] {
-        case nil, .null: nil
-        case .texts(let texts): texts
-        default: throw Failure("\(name) must be an array of strings")
-        }
+        try value(name, "an array of strings") { if case .texts(let texts) = $0 { texts } else { nil } }
     }
 
     package func flag(_ name: String) throws(Failure) -> Bool? {
-        switch self[name] {
-        case nil, .null: nil
-        case .flag(let flag): flag
-        default: throw Failure("\(name) must be true or false")
-        }
+        try value(name, "true or false") { if case .flag(let flag) = $0 { flag } else { nil } }
+    }
+
+    private func value<Found>(
+        _ name: String, _ form: String, _ read: (Value) -> Found?
+    ) throws(Failure) -> Found? {
+        guard let value = self[name], value != .null else { return nil }
+        guard let found = read(value) else { throw Failure("\(name) must be \(form)") }
+        return found
     }
 
     /// - Parameters:
@@ -86,10 +82,12 @@ package struct JSONFields: Sendable, Equatable {
 
     // MARK: Writing
 
-    package var json: String {
+    package var json: String { String(decoding: bytes, as: UTF8.self) }
+
+    package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     package func append(to bytes: inout [UInt8]) {
@@ -122,14 +120,11 @@ package struct JSONFields: Sendable, Equatable {
     /// - Throws: `Failure`, `JSONReader.Failure`.
     package init(_ reader: inout JSONReader) throws {
         guard try reader.kind() == .object else { throw Failure("not a JSON object") }
-        guard try reader.enterObject() else { return }
-        repeat {
-            let name = try reader.string()
-            try reader.colon()
+        try reader.object { name, reader in
             if self[name] != nil { throw Failure(name: name, "is given twice") }
             guard members.count < Self.most else { throw Failure("more than \(Self.most) members") }
             members.append(Member(name: name, value: try Self.value(name, &reader)))
-        } while try reader.nextMember()
+        }
     }
 
     private static func value(_ name: String, _ reader: inout JSONReader) throws -> Value {
@@ -147,51 +142,23 @@ package struct JSONFields: Sendable, Equatable {
     private static func list(_ name: String, _ reader: inout JSONReader) throws -> Value {
         var texts: [String] = []
         var areTexts = true
-        guard try reader.enterArray() else { return .texts([]) }
-        repeat {
+        try reader.array { reader in
             if try reader.kind() == .string {
                 texts.append(try string(name, &reader))
             } else {
                 areTexts = false
                 try reader.skip()
             }
-        } while try reader.nextElement()
+        }
         return areTexts ? .texts(texts) : .other
     }
 
     private static func string(_ name: String, _ reader: inout JSONReader) throws -> String {
-        let start = reader.offset
         let text = try reader.string()
-        // The reader replaces a half surrogate pair by U+FFFD (EF BF BD). Here that must be noticed.
-        if text.utf8.contains(0xEF), hasLoneSurrogate(Array(reader.text(start..<reader.offset).utf8)) {
+        if reader.hasLoneSurrogate {
             throw Failure(name: name, "holds half of a surrogate pair, which is not a character")
         }
         return text
-    }
-
-    /// Whether a JSON string, as it is written, escapes a surrogate without its other half (RFC 8259, section 8.2).
-    static func hasLoneSurrogate(_ raw: [UInt8]) -> Bool {
-        var awaitsLow = false
-        var at = 0
-        while at < raw.count {
-            guard raw[at] == UInt8(ascii: "\\"), at + 1 < raw.count else {
-                if awaitsLow { return true }
-                at += 1
-                continue
-            }
-            guard raw[at + 1] == UInt8(ascii: "u"), at + 5 < raw.count,
-                let unit = UInt16(String(decoding: raw[(at + 2)...(at + 5)], as: UTF8.self), radix: 16)
-            else {
-                if awaitsLow { return true }
-                at += 2
-                continue
-            }
-            let isLow = (0xDC00..<0xE000).contains(unit)
-            if isLow != awaitsLow { return true }
-            awaitsLow = (0xD800..<0xDC00).contains(unit)
-            at += 6
-        }
-        return awaitsLow
     }
 }
 

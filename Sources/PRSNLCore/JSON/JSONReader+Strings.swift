@@ -2,6 +2,7 @@
 extension JSONReader {
     /// Reads a string, with its escapes resolved and invalid UTF-8 repaired.
     package mutating func string() throws(Failure) -> String {
+        hasLoneSurrogate = false
         skipSpace()
         let start = offset
         try expect(UInt8(ascii: "\""))
@@ -42,7 +43,7 @@ extension JSONReader {
                 return
             case UInt8(ascii: "\\"):
                 offset += 1
-                try skipEscape()
+                _ = try unescaped()
             default: throw failure("control character in a string")
             }
         }
@@ -112,35 +113,22 @@ extension JSONReader {
         return text
     }
 
-    /// Past an escape, `offset` after its backslash. Checks what `unescaped` checks, so that a text that was kept raw can
-    /// be read later.
-    private mutating func skipEscape() throws(Failure) {
-        switch try peek() {
-        case UInt8(ascii: "u"):
-            offset += 1
-            _ = try hexadecimal()
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
-            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
-            offset += 1
-        default: throw failure("unknown escape")
-        }
-    }
-
     /// What an escape stands for, `offset` after its backslash.
     private mutating func unescaped() throws(Failure) -> UTF8.EncodedScalar {
-        let escape = try peek()
-        offset += 1
         let scalar: UnicodeScalar
-        switch escape {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): scalar = UnicodeScalar(escape)
+        switch try peek() {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): scalar = UnicodeScalar(bytes[offset])
         case UInt8(ascii: "b"): scalar = "\u{08}"
         case UInt8(ascii: "f"): scalar = "\u{0C}"
         case UInt8(ascii: "n"): scalar = "\n"
         case UInt8(ascii: "r"): scalar = "\r"
         case UInt8(ascii: "t"): scalar = "\t"
-        case UInt8(ascii: "u"): scalar = try unicodeEscape()
+        case UInt8(ascii: "u"):
+            offset += 1
+            return UTF8.encode(try unicodeEscape()) ?? UTF8.encodedReplacementCharacter
         default: throw failure("unknown escape")
         }
+        offset += 1
         return UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
     }
 
@@ -162,6 +150,7 @@ extension JSONReader {
             }
             offset = mark  // the second escape stands for itself
         }
+        hasLoneSurrogate = true
         return "\u{FFFD}"
     }
 

@@ -27,6 +27,8 @@ package struct JSONReader {
     let bytes: UnsafeBufferPointer<UInt8>
     /// The offset of the next byte.
     package internal(set) var offset = 0
+    /// Whether the last `string` held a surrogate without its other half, which became U+FFFD.
+    package internal(set) var hasLoneSurrogate = false
 
     private init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
@@ -113,7 +115,6 @@ package struct JSONReader {
         try enter(UInt8(ascii: "{"), UInt8(ascii: "}"))
     }
 
-    /// Reads the colon after a member's name.
     package mutating func colon() throws(Failure) { try expect(UInt8(ascii: ":")) }
 
     /// Reads the comma or the closing brace after a member. False for the brace.
@@ -185,21 +186,13 @@ package struct JSONReader {
             skipSpace()
             switch try peek() {
             case UInt8(ascii: "{"):
-                offset += 1
-                skipSpace()
-                if try peek() == UInt8(ascii: "}") {
-                    offset += 1
-                } else {
+                if try enterObject() {
                     closers.append(UInt8(ascii: "}"))
                     try skipName()
                     continue
                 }
             case UInt8(ascii: "["):
-                offset += 1
-                skipSpace()
-                if try peek() == UInt8(ascii: "]") {
-                    offset += 1
-                } else {
+                if try enterArray() {
                     closers.append(UInt8(ascii: "]"))
                     continue
                 }
@@ -211,13 +204,10 @@ package struct JSONReader {
             }
             // A value has ended: go on to the next one of what it stands in, closing all that end with it.
             while let closer = closers.last {
-                skipSpace()
-                if try peek() == UInt8(ascii: ",") {
-                    offset += 1
+                if try goOn(closer) {
                     if closer == UInt8(ascii: "}") { try skipName() }
                     break
                 }
-                try expect(closer)
                 closers.removeLast()
             }
         } while !closers.isEmpty

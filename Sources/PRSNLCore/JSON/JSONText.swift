@@ -8,7 +8,6 @@ package enum JSONText {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Appends a string as a JSON string, with its quotation marks.
     package static func appendString(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         var text = text
@@ -62,19 +61,12 @@ package enum JSONText {
     /// JSON lets C1 controls and bidirectional overrides stand in strings, where a terminal would obey them. They can only
     /// stand there, so that writing them as escapes changes nothing for a reader.
     package static func escapingControls(_ json: String) -> String {
-        guard json.unicodeScalars.contains(where: { $0.value >= 0x7F && SafeText.isHarmful($0) }) else { return json }
-        var result = ""
-        for scalar in json.unicodeScalars {
-            if scalar.value >= 0x7F, SafeText.isHarmful(scalar) {
-                for unit in String(scalar).utf16 {
-                    let hex = String(unit, radix: 16)
-                    result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-                }
-            } else {
-                result.unicodeScalars.append(scalar)
+        SafeText.replacing({ $0.value >= 0x7F && SafeText.isHarmful($0) }, in: json) { scalar in
+            String(scalar).utf16.reduce(into: "") { escapes, unit in
+                let hex = String(unit, radix: 16)
+                escapes += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
             }
         }
-        return result
     }
 }
 
@@ -95,17 +87,11 @@ extension Nullable: Sendable where Value: Sendable {}
 extension Nullable: Equatable where Value: Equatable {}
 
 extension Nullable: Encodable where Value: Encodable {
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
-    }
+    package func encode(to encoder: any Encoder) throws { try wrappedValue.encode(to: encoder) }
 }
 
 extension Nullable: Decodable where Value: Decodable {
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
-    }
+    package init(from decoder: any Decoder) throws { wrappedValue = try Optional<Value>(from: decoder) }
 }
 
 extension KeyedDecodingContainer {

@@ -28,7 +28,7 @@ package struct AccessToken: Sendable, Equatable {
     /// `nil` where it is no JSON object.
     private static func claims(_ bytes: [UInt8]) -> AccessToken? {
         do {
-            return try JSONReader.read(bytes) { reader in
+            return try JSONReader.read(whole: bytes) { reader in
                 var claims = AccessToken()
                 try reader.object { name, reader in
                     switch (name, try reader.kind()) {
@@ -40,7 +40,6 @@ package struct AccessToken: Sendable, Equatable {
                     default: try reader.skip()
                     }
                 }
-                try reader.end()
                 return claims
             }
         } catch {
@@ -57,22 +56,16 @@ package struct AccessToken: Sendable, Equatable {
 
 /// RFC 4648 section 5, without padding.
 package enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
     /// - Returns: `nil` for anything else than its characters, and for a length that it never has.
     package static func decode(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0
         for byte in text.utf8 {
-            let value: UInt32
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = UInt32(byte) - 65
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = UInt32(byte) - 71
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = UInt32(byte) + 4
-            case UInt8(ascii: "-"): value = 62
-            case UInt8(ascii: "_"): value = 63
-            default: return nil
-            }
-            bits = bits << 6 | value
+            guard let value = alphabet.firstIndex(of: byte) else { return nil }
+            bits = bits << 6 | UInt32(value)
             count += 6
             if count >= 8 {
                 count -= 8

@@ -12,7 +12,6 @@ package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     package static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Which part of the daemon speaks.
 package enum LogCategory: String, Sendable, CaseIterable {
     case daemon, config, http, net, pull, sweep, store, control
 }

@@ -100,7 +100,6 @@ package struct ServerURL: Sendable, Equatable {
         return inet_pton(isIPv6 ? AF_INET6 : AF_INET, text, &bytes) == 1 ? bytes : nil
     }
 
-    /// Whether the traffic stays on this machine.
     package var isLoopback: Bool { Self.isLoopback(host) }
 
     /// Whether what is sent to the host stays on this machine: `localhost`, 127.0.0.0/8, ::1. Names below `localhost` do not

@@ -8,15 +8,19 @@ package enum TimedUUID {
         let part = UInt64(max(0, now.microseconds) % 1_000) << 2  // of the millisecond, in 12 bits
         let high = milliseconds << 16 | 0x7000 | part
         let low = random & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        let bytes = [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
-        }
+        return text(high, low)
+    }
+
+    /// The 128 bits of two words in the form of a UUID.
+    package static func text(_ high: UInt64, _ low: UInt64) -> String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         text.reserveCapacity(36)
-        for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
+        for word in [high, low] {
+            for shift in stride(from: UInt64(60), through: 0, by: -4) {
+                if [8, 13, 18, 23].contains(text.count) { text.append(UInt8(ascii: "-")) }
+                text.append(digits[Int(word >> shift & 15)])
+            }
         }
         return String(decoding: text, as: UTF8.self)
     }

@@ -216,14 +216,13 @@ extension Duration {
     package var wholeMilliseconds: Int64 { wholeMicroseconds / 1_000 }
     /// Seconds with a fraction: for ratios and display only.
     package var seconds: Double { Double(wholeMicroseconds) / 1_000_000 }
+    /// With microseconds behind the point.
+    package var milliseconds: Double { Double(wholeMicroseconds) / 1_000 }
 }
 
 /// In JSON, a time is RFC 3339 in UTC: `2025-06-01T00:00:24.000025Z`.
 extension Timestamp: Codable {
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    package func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()

@@ -1,4 +1,4 @@
-import CLinux
+package import CLinux
 import Glibc
 
 /// What takes more than one call of the system.
@@ -45,6 +45,17 @@ package enum Descriptors {
         defer { close(file) }
         let (bytes, code) = read(file, atMost: limit)
         return code == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+
+    /// A socket's address, of any family, as the system's calls take it.
+    package static func withAddress<Address, Result>(
+        _ address: Address, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<Address>.size))
+            }
+        }
     }
 
     package static func folder(of path: String) -> String {

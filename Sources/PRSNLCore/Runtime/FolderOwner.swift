@@ -33,9 +33,6 @@ package struct FolderOwner: Sendable {
         }
     }
 
-    /// As many links as the kernel follows (path_resolution(7)).
-    private static let mostLinks = 40
-
     /// Goes as far as only root can give the parts of the path another meaning, and names the last other user whose folder
     /// or link is on the way. Root's own folders and links below it could be given other names by that user.
     ///
@@ -59,7 +56,7 @@ package struct FolderOwner: Sendable {
             here = entry
             let next = "\(path)/\(part)"
             let isLink = status.st_mode & S_IFMT == S_IFLNK
-            if isLink, status.st_uid == 0, owner == nil, links < mostLinks, let target = RealPath.link(next) {
+            if isLink, status.st_uid == 0, owner == nil, links < RealPath.mostLinks, let target = RealPath.link(next) {
                 if target.hasPrefix("/") { path = "" }
                 pending += parts(target)
                 links += 1

@@ -72,7 +72,6 @@ package final class Heartbeat: Sendable {
     /// The loop is over, as it should be.
     package func end() { state.withLock { $0.due = nil } }
 
-    /// Whether its time is over by more than `tolerance`.
     package func isLate(tolerance: Duration) -> Bool {
         guard let due = state.withLock(\.due) else { return false }
         return now() > due + tolerance

@@ -6,7 +6,7 @@ import Glibc
 /// would give it two locks.
 package enum RealPath {
     /// As many links in a row as the kernel follows (path_resolution(7)).
-    private static let mostLinks = 40
+    static let mostLinks = 40
 
     /// The file need not exist, nor what a link leads to. What cannot be resolved stays as it is. For root, so does what leads out
     /// of the folders of the user whose link it is.
@@ -25,8 +25,9 @@ package enum RealPath {
         for _ in 0..<mostLinks {
             if let real = resolved(path) { return real }
             // Not there yet, or a link to something that is not.
-            let (folder, name) = split(path)
+            let folder = Descriptors.folder(of: path)
             guard let target = link(path) else {
+                let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
                 guard !name.isEmpty, let real = resolved(folder) else { return path }
                 return real == "/" ? "/\(name)" : "\(real)/\(name)"
             }
@@ -35,17 +36,11 @@ package enum RealPath {
         return path
     }
 
-    /// Whether both paths lead to one file.
     package static func isSameFile(_ left: String, _ right: String) -> Bool {
         var first = stat()
         var second = stat()
         guard stat(left, &first) == 0, stat(right, &second) == 0 else { return left == right }
         return first.st_dev == second.st_dev && first.st_ino == second.st_ino
-    }
-
-    private static func split(_ path: String) -> (folder: String, name: String) {
-        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
-        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
     static func resolved(_ path: String) -> String? {

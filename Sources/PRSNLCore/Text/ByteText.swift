@@ -39,6 +39,12 @@ package struct ByteText: Hashable, Comparable, Sendable {
     }
 }
 
+extension UInt8 {
+    package var isASCIIDigit: Bool { self &- 0x30 < 10 }
+    package var isASCIILetter: Bool { (self | 0x20) &- 0x61 < 26 }
+    package var isASCIILetterOrDigit: Bool { isASCIILetter || isASCIIDigit }
+}
+
 /// A hash that is the same in every process and on every machine, for telling whether something has changed: FNV-1a with
 /// 128 bits (http://www.isthe.com/chongo/tech/comp/fnv/). Not against people who look for two texts of one hash.
 package struct Fingerprint: Hashable, Sendable {

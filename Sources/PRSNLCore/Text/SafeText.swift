@@ -2,18 +2,23 @@
 package enum SafeText {
     /// White space that moves the cursor becomes a space; every other control becomes visible, like `\u{1B}`.
     package static func harmless(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isHarmful) else { return text }
-        var result = ""
-        for scalar in text.unicodeScalars {
-            if !isHarmful(scalar) {
-                result.unicodeScalars.append(scalar)
-            } else if [0x09, 0x0A, 0x0D].contains(scalar.value) {
-                result.unicodeScalars.append(" ")
-            } else {
-                result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
-            }
+        replacing(isHarmful, in: text) { scalar in
+            [0x09, 0x0A, 0x0D].contains(scalar.value)
+                ? " " : "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
         }
-        return result
+    }
+
+    package static func replacing(
+        _ isReplaced: (Unicode.Scalar) -> Bool, in text: String, by replacement: (Unicode.Scalar) -> String
+    ) -> String {
+        guard text.unicodeScalars.contains(where: isReplaced) else { return text }
+        return text.unicodeScalars.reduce(into: "") { result, scalar in
+            if isReplaced(scalar) { result += replacement(scalar) } else { result.unicodeScalars.append(scalar) }
+        }
+    }
+
+    package static func withoutControls(_ text: String, by replacement: String) -> String {
+        replacing({ $0.properties.generalCategory == .control }, in: text) { _ in replacement }
     }
 
     /// C0, DEL and C1 (terminals obey them), the bidirectional controls (they make text read as something else,
@@ -25,6 +30,16 @@ package enum SafeText {
             true
         default: false
         }
+    }
+}
+
+extension BidirectionalCollection {
+    /// Without what is blank at either end.
+    package func trimming(_ isBlank: (Element) -> Bool) -> SubSequence {
+        guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) }) else {
+            return self[endIndex...]
+        }
+        return self[first...last]
     }
 }
 

@@ -22,11 +22,8 @@ package enum ShellText {
 
     /// POSIX shells leave everything between single quotes as it is.
     package static func quoted(_ text: String) -> String {
-        let plain = text.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                || "-_./:=@%+,".utf8.contains(byte)
-        }
-        if plain, !text.isEmpty { return text }
+        let isPlain = text.utf8.allSatisfy { $0.isASCIILetterOrDigit || "-_./:=@%+,".utf8.contains($0) }
+        if isPlain, !text.isEmpty { return text }
         return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }

@@ -183,11 +183,5 @@ extension Unicode.Scalar {
 
 extension String {
     /// Without white space at either end, as servers trim a note's text.
-    package func trimmingWhiteSpace() -> String {
-        let scalars = unicodeScalars
-        guard let first = scalars.firstIndex(where: { !$0.isStrippedByServers }),
-            let last = scalars.lastIndex(where: { !$0.isStrippedByServers })
-        else { return "" }
-        return String(scalars[first...last])
-    }
+    package func trimmingWhiteSpace() -> String { String(unicodeScalars.trimming(\.isStrippedByServers)) }
 }

@@ -77,7 +77,7 @@ package enum Tags {
             throw Refusal.empty(count == 1 ? "The tag" : "Tag number \(number)", WriteLimits.tag.upperBound)
         }
         if dialect == .express { return try Refusal.checkNotBlank(field, tag) }
-        if isClean(tag.utf8) {
+        if tag.utf8.allSatisfy({ (0x61...0x7A).contains($0) || $0.isASCIIDigit || $0 == 0x20 || $0 == 0x2D }) {
             if tag.utf8.first != 0x20, tag.utf8.last != 0x20 { return }
             throw Refusal.of(field, "it begins or ends with a space")
         }
@@ -85,13 +85,6 @@ package enum Tags {
             .writeInvalid,
             "The tag \"\(SafeText.harmless(tag))\" was refused: the server keeps only a-z, 0-9, spaces and hyphens.",
             consequence: "Nothing was queued.")
-    }
-
-    private static func isClean(_ bytes: some Sequence<UInt8>) -> Bool {
-        bytes.allSatisfy { byte in
-            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x20
-                || byte == UInt8(ascii: "-")
-        }
     }
 }
 
@@ -109,7 +102,7 @@ package struct TagChange: Sendable, Equatable {
 
     package func applied(to tags: [String]) -> [String] {
         if isEmpty { return tags }
-        return Self.texts(Tags.set(tags).subtracting(Tags.set(removed)).union(Tags.set(added)))
+        return Tags.set(tags).subtracting(Tags.set(removed)).union(Tags.set(added)).sorted().map(\.text)
     }
 
     /// Whether it would change nothing.
@@ -122,20 +115,9 @@ package struct TagChange: Sendable, Equatable {
     /// One change in place of two.
     func followed(by later: TagChange) -> TagChange {
         if later.isEmpty { return self }
-        let rest = without(later)
-        return TagChange(
-            added: Self.texts(Tags.set(rest.added).union(Tags.set(later.added))),
-            removed: Self.texts(Tags.set(rest.removed).union(Tags.set(later.removed))))
+        let reverse = TagChange(added: later.removed, removed: later.added)
+        return TagChange(added: later.applied(to: added), removed: reverse.applied(to: removed))
     }
-
-    /// What a later change leaves of it.
-    private func without(_ later: TagChange) -> TagChange {
-        TagChange(
-            added: Self.texts(Tags.set(added).subtracting(Tags.set(later.removed))),
-            removed: Self.texts(Tags.set(removed).subtracting(Tags.set(later.added))))
-    }
-
-    private static func texts(_ tags: Set<ByteText>) -> [String] { tags.sorted().map(\.text) }
 
     /// What is taken away was the server's, and may be any text.
     func checked(dialect: Dialect?) throws(UserFacingError) -> TagChange {

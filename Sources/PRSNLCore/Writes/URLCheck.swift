@@ -18,15 +18,7 @@ package enum URLCheck {
     }
 
     static func check(_ url: String) throws(UserFacingError) {
-        let (length, hasNUL) = Refusal.measure(url)
-        if hasNUL { throw Refusal.nul("url") }
-        if length == 0 {
-            throw Refusal.empty("The URL", WriteLimits.url)
-        }
-        if length > WriteLimits.url {
-            throw Refusal.of(
-                "url", "\(Count.text(length, "character")), at most \(Count.text(WriteLimits.url)) are allowed")
-        }
+        try Refusal.check("url", url, WriteLimits.url, called: "The URL")
         guard url.unicodeScalars.allSatisfy({ !isForbidden($0) }) else {
             throw Refusal.of("url", "it holds white space or control characters")
         }
@@ -80,7 +72,6 @@ package enum URLCheck {
 
     /// An empty one is allowed by RFC 3986.
     private static func isPort(_ digits: Substring.UTF8View) -> Bool {
-        digits.allSatisfy { (48...57).contains($0) }
-            && (digits.isEmpty || UInt16(String(Substring(digits))) != nil)
+        digits.allSatisfy(\.isASCIIDigit) && (digits.isEmpty || UInt16(String(Substring(digits))) != nil)
     }
 }

@@ -5,7 +5,6 @@ package enum WriteDraft: Sendable, Equatable {
     case edit(item: String, ItemEdit)
     case delete(item: String)
 
-    /// Every field that a write may carry.
     package static let fieldNames = NewItem.fieldNames + ItemEdit.fieldNames.filter { !NewItem.fieldNames.contains($0) }
 
     /// Checks a write before it is accepted.
@@ -113,7 +112,8 @@ package struct RequestKey: Sendable, Hashable {
 
     /// - Returns: `nil` for anything but 16 to 64 ASCII letters, digits, `-` and `_`.
     package init?(_ text: String) {
-        guard Self.length.contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else { return nil }
+        let isAllowed: (UInt8) -> Bool = { $0.isASCIILetterOrDigit || "-_".utf8.contains($0) }
+        guard Self.length.contains(text.utf8.count), text.utf8.allSatisfy(isAllowed) else { return nil }
         self.text = text
     }
 
@@ -121,15 +121,6 @@ package struct RequestKey: Sendable, Hashable {
     package static func make(at now: Timestamp) -> RequestKey { RequestKey(made: TimedUUID.make(at: now)) }
 
     private init(made text: String) { self.text = text }
-
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
 }
 
 /// The JSON that a write sends. Here and not in the client, because the small server limits the whole body, so that the
@@ -154,7 +145,7 @@ package enum WriteBody {
             if !item.tags.isEmpty { object.add("tags", item.tags) }
             object.add("itemType", item.type)
         }
-        return bytes(object)
+        return object.bytes
     }
 
     /// `PATCH` (C and P) or `PUT` (E) of `/api/items/{id}`.
@@ -162,25 +153,19 @@ package enum WriteBody {
         var object = JSONFields()
         object.add("title", edit.title)
         object.add("summary", edit.summary)
-        if let tags = edit.tags { object.add("tags", tags) }
-        return bytes(object)
+        object.add("tags", edit.tags)
+        return object.bytes
     }
 
     /// `POST /api/capture/check-duplicate`.
     package static func question(url: String) -> [UInt8] {
         var object = JSONFields()
         object.add("url", url)
-        return bytes(object)
+        return object.bytes
     }
 
     /// The small server refuses an item without a title.
     package static func expressTitle(_ item: NewItem) -> String {
         item.title ?? item.note.map(NoteTitle.derived) ?? item.url ?? ""
-    }
-
-    private static func bytes(_ object: JSONFields) -> [UInt8] {
-        var bytes: [UInt8] = []
-        object.append(to: &bytes)
-        return bytes
     }
 }

@@ -12,7 +12,7 @@ package enum WriteLimits {
     package static let summary = 0...5_000
     package static let tagCount = 20
     package static let tag = 1...50
-    package static let url = 2_048
+    package static let url = 1...2_048
     /// The small server's whole body, in bytes.
     package static let expressBody = 102_400
     /// `auto` is left out: the current release fails with it.
@@ -30,17 +30,16 @@ enum Refusal {
             .writeInvalid, "\(field): \(reason).", consequence: "Nothing was queued.", recoverySuggestion: suggestion)
     }
 
+    /// - Parameter name: of the text at the beginning of a sentence.
     static func check(
-        _ field: String, _ text: String, _ allowed: ClosedRange<Int>
+        _ field: String, _ text: String, _ allowed: ClosedRange<Int>, called name: String? = nil
     ) throws(UserFacingError) {
         let (length, hasNUL) = measure(text)
         if hasNUL { throw nul(field) }
         if length > allowed.upperBound {
             throw of(field, "\(Count.text(length, "character")), at most \(Count.text(allowed.upperBound)) are allowed")
         }
-        if length < allowed.lowerBound {
-            throw empty("The \(field)", allowed.upperBound)
-        }
+        if length < allowed.lowerBound { throw empty(name ?? "The \(field)", allowed.upperBound) }
     }
 
     static func empty(_ what: String, _ most: Int) -> UserFacingError {

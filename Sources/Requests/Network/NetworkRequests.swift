@@ -10,20 +10,13 @@ package struct NetRequest: Request, BareRequest {
     package init() {}
 
     /// Without a daemon: the links and routes as this process sees them, and what the file remembers.
-    package func answer(_ context: RequestContext) async throws(UserFacingError) -> NetReport? {
+    package func answer(_ context: RequestContext) throws(UserFacingError) -> NetReport? {
         if let daemon = context.daemon { return try daemon.net(context) }
         let network = try NetworkSource.kernel()
         defer { network.stop() }
         return NetReport(
-            await Self.snapshot(network), how: network.how, reason: network.reason,
+            network.snapshot(), how: network.how, reason: network.reason,
             transitions: try Self.transitions(context), source: .file, now: context.now)
-    }
-
-    /// The first event is the state at the start; where netlink is not permitted there is nothing to wait for.
-    private static func snapshot(_ network: NetworkSource) async -> NetworkSnapshot {
-        guard network.how == .netlink else { return network.snapshot() }
-        for await event in network.events { return event.snapshot }
-        return network.snapshot()
     }
 
     /// Links can be shown before there is a copy.
@@ -218,9 +211,4 @@ package struct PingReport: ControlReply {
         status = ping.status
         failedPhase = ping.failedPhase
     }
-}
-
-extension Duration {
-    /// With microseconds behind the point.
-    fileprivate var milliseconds: Double { Double(wholeMicroseconds) / 1_000 }
 }
