@@ -15,7 +15,7 @@ extension FuzzTarget {
         answer.errorCode = headers["code"]
         let now = Timestamp(microseconds: 1_750_000_000_000_000)
         let error = APIError(
-            answer: answer, endpoint: "GET /api/timeline", requestID: "request", now: now, hiding: [secret])
+            answer: answer, endpoint: "GET /api/timeline", now: now, hiding: [secret])
 
         switch error.kind {
         case .rateLimitExceeded(let wait): check(wait)

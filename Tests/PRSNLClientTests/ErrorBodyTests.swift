@@ -80,7 +80,7 @@ struct ErrorBodyTests {
         var answer = HTTPAnswer(status: 401)
         answer.errorCode = Self.secret
         let error = APIError(
-            answer: answer, endpoint: "GET /", requestID: "r", now: .earliest, hiding: [Self.secret])
+            answer: answer, endpoint: "GET /", now: .earliest, hiding: [Self.secret])
         #expect(error.serverCode == nil)
     }
 

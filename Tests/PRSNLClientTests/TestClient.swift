@@ -71,7 +71,7 @@ extension PRSNLClient {
     /// A write that no endpoint of the API has, with the answer as it came.
     func write(
         _ method: String, _ path: String, json: [UInt8]?, idempotencyKey: String, named endpoint: String? = nil
-    ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+    ) async throws(APIError) -> HTTPAnswer {
         try await session().write(Call(method, path, named: endpoint), json, nil, idempotencyKey)
     }
 }

@@ -48,7 +48,7 @@ struct WriteTests {
         let server = try ScriptedServer(always: .json(#"{"id":"x"}"#, status: 201))
         let test = try TestClient(server.url, .loginToken("not.a.token"))
         let sent = try await test.client.write("POST", "/api/capture", json: Self.body, idempotencyKey: "key-1")
-        #expect(sent.answer.status == 201)
+        #expect(sent.status == 201)
         let request = try #require(server.requests.first)
         #expect(request.method == "POST" && request.target == "/api/capture")
         #expect(request.body == #"{"title":"T"}"#)

@@ -1,10 +1,10 @@
 import DevServer
-import PRSNLClient
 import PRSNLCore
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import PRSNLClient
 @testable import Store
 @testable import SyncEngine
 

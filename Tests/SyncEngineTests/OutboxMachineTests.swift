@@ -1,7 +1,7 @@
-import PRSNLClient
 import PRSNLCore
 import Testing
 
+@testable import PRSNLClient
 @testable import Store
 @testable import SyncEngine
 

@@ -1,8 +1,8 @@
-import PRSNLClient
 import PRSNLCore
 import Store
 import Testing
 
+@testable import PRSNLClient
 @testable import SyncEngine
 
 /// What the answer to a write says of it, for every answer and kind.

@@ -14,8 +14,8 @@ extension APIError: UserFacing {
         case .rateLimitExceeded: .rateLimited
         case .serverError: .serverError
         case .serviceUnavailable: .serviceUnavailable
-        case .networkError(let cause): cause.code
-        case .decodingError(let cause): cause.code
+        case .networkError(let cause): cause.shown.code
+        case .decodingError(let cause): cause.shown.code
         case .sessionEnded: .cancelled
         case .unknown: .unexpectedStatus
         }
@@ -69,8 +69,8 @@ extension APIError: UserFacing {
             "Too many requests. Try again in \(Count.text(Int(wait.wholeSecondsUp), "second"))."
         case .serverError(let message): "Server error: \(message.asSentence)"
         case .serviceUnavailable(let reason, _): "Service temporarily unavailable: \(reason.asSentence)"
-        case .networkError(let cause): "Network error: \(fault?.phrase ?? cause.phrase)."
-        case .decodingError(let cause): "Unable to process server response. \(cause.sentence)"
+        case .networkError(let cause): "Network error: \(fault?.phrase ?? cause.shown.phrase)."
+        case .decodingError(let cause): "Unable to process server response. \(cause.shown.sentence)"
         case .sessionEnded: "The login was renewed or replaced meanwhile."
         case .unknown(let status, let message): "Error \(status): \(message.asSentence)"
         }
@@ -94,13 +94,11 @@ extension APIError: UserFacing {
         if origin == .renewal || kind == .loginExpired {
             return "Nothing was sent; the copy stays as it is, and writes wait in the queue."
         }
-        switch purpose {
-        case .login: return "No login was made."
-        case .session: return nil
-        // Other questions could change nothing.
-        case .read: return endpoint == "GET /api/timeline" ? "The copy stays as it is." : nil
-        case .write: return consequenceForWrite
-        }
+        if endpoint == "POST /api/auth/login" { return "No login was made." }
+        // Other questions could change nothing, and what is sent to check-duplicate is a question.
+        if endpoint == "GET /api/timeline" { return "The copy stays as it is." }
+        let isQuestion = endpoint.hasPrefix("GET ") || endpoint == "POST /api/capture/check-duplicate"
+        return isQuestion || endpoint.hasPrefix("POST /api/auth/") ? nil : consequenceForWrite
     }
 
     private var consequenceForWrite: String {
@@ -122,15 +120,6 @@ extension APIError: UserFacing {
         }
     }
 
-    private enum Purpose { case read, write, login, session }
-
-    private var purpose: Purpose {
-        if endpoint == "POST /api/auth/login" { return .login }
-        if endpoint.hasPrefix("POST /api/auth/") { return .session }
-        // What is sent there is a question.
-        return endpoint.hasPrefix("GET ") || endpoint == "POST /api/capture/check-duplicate" ? .read : .write
-    }
-
     /// For logs: where, and the words of the layer below.
     private var cause: String {
         var parts = [endpoint]
@@ -143,51 +132,31 @@ extension APIError: UserFacing {
 }
 
 extension APIError.NetworkCause {
-    var code: ErrorCode {
+    var shown: (code: ErrorCode, phrase: String) {
         switch self {
-        case .nameNotResolved: .nameNotResolved
-        case .connectFailed: .connectFailed
-        case .tlsFailed: .tlsFailed
-        case .timedOut: .timedOut
-        case .cutOff: .cutOff
-        case .answerTooLarge: .answerTooLarge
-        case .redirectRefused: .redirectRefused
-        case .offline: .offline
-        case .cancelled: .cancelled
-        }
-    }
-
-    var phrase: String {
-        switch self {
-        case .nameNotResolved: "the server's name could not be resolved"
-        case .connectFailed: "could not connect to the server"
-        case .tlsFailed: "no trusted TLS connection to the server"
-        case .timedOut: "the server took too long to answer"
-        case .cutOff: "the connection was cut off before the answer was complete"
-        case .answerTooLarge(let limit): "the answer is larger than \(limit) bytes"
-        case .redirectRefused(let origin): "the server redirects to \(origin), which is not followed"
-        case .offline: "this machine has no route to the server"
-        case .cancelled: "the request was cancelled"
+        case .nameNotResolved: (.nameNotResolved, "the server's name could not be resolved")
+        case .connectFailed: (.connectFailed, "could not connect to the server")
+        case .tlsFailed: (.tlsFailed, "no trusted TLS connection to the server")
+        case .timedOut: (.timedOut, "the server took too long to answer")
+        case .cutOff: (.cutOff, "the connection was cut off before the answer was complete")
+        case .answerTooLarge(let limit): (.answerTooLarge, "the answer is larger than \(limit) bytes")
+        case .redirectRefused(let origin):
+            (.redirectRefused, "the server redirects to \(origin), which is not followed")
+        case .offline: (.offline, "this machine has no route to the server")
+        case .cancelled: (.cancelled, "the request was cancelled")
         }
     }
 }
 
 extension APIError.DecodingCause {
-    var code: ErrorCode {
+    var shown: (code: ErrorCode, sentence: String) {
         switch self {
-        case .empty, .notJSON, .unexpectedShape: .unexpectedShape
-        case .portal: .portal
-        case .stale: .staleAnswer
-        }
-    }
-
-    var sentence: String {
-        switch self {
-        case .empty: "The answer is empty."
-        case .portal: "A web page came instead of data: a network login page, or another web site."
-        case .notJSON(let reason): "It is not JSON: \(reason.asSentence)"
-        case .stale(let seconds): "A cache answered in the server's place, with what it has had for \(seconds) s."
-        case .unexpectedShape(let reason): "It is not what was asked for: \(reason.asSentence)"
+        case .empty: (.unexpectedShape, "The answer is empty.")
+        case .portal: (.portal, "A web page came instead of data: a network login page, or another web site.")
+        case .notJSON(let reason): (.unexpectedShape, "It is not JSON: \(reason.asSentence)")
+        case .stale(let seconds):
+            (.staleAnswer, "A cache answered in the server's place, with what it has had for \(seconds) s.")
+        case .unexpectedShape(let reason): (.unexpectedShape, "It is not what was asked for: \(reason.asSentence)")
         }
     }
 }

@@ -49,7 +49,6 @@ package struct APIError: Error, Sendable, Equatable {
         case stale(seconds: Int)
     }
 
-    /// What has failed.
     package enum Origin: Sendable, Equatable {
         case request
         /// The renewal of the login that the request waited for, or a login that could not be renewed. The request was not
@@ -70,34 +69,24 @@ package struct APIError: Error, Sendable, Equatable {
     package var mayHaveReachedServer: Bool
     /// The answer is PRSNL's own, by its header or the form of its body, and not the page of a proxy in front of it: the
     /// server itself has refused the request.
-    package var isPRSNLError: Bool
+    package var isPRSNLError = false
     /// Not even a gateway answers so: by the server's own header, or `detail` in the body. `{"error": "text"}` may be a
     /// gateway's.
-    package var isSurelyPRSNL: Bool
-    package var origin: Origin
+    package var isSurelyPRSNL = false
+    package var origin = Origin.request
     /// What the server refuses is a login, and no key.
     package var isOfLogin = false
     /// Where on the way it failed, of a `networkError`.
     package var fault: ConnectionFault?
     /// libcurl's own words, or the body's text, for logs and `cause`.
     package var detail: String?
+}
 
-    package init(
-        kind: Kind, endpoint: String, status: Int? = nil, serverCode: String? = nil, requestID: String,
-        mayHaveReachedServer: Bool, isPRSNLError: Bool = false, isSurelyPRSNL: Bool = false, origin: Origin = .request,
-        fault: ConnectionFault? = nil, detail: String? = nil
-    ) {
-        self.kind = kind
-        self.endpoint = endpoint
-        self.status = status
-        self.serverCode = serverCode
-        self.requestID = requestID
-        self.mayHaveReachedServer = mayHaveReachedServer
-        self.isPRSNLError = isPRSNLError
-        self.isSurelyPRSNL = isSurelyPRSNL
-        self.origin = origin
-        self.fault = fault
-        self.detail = detail
+extension APIError {
+    package init(kind: Kind, endpoint: String, status: Int?, requestID: String, mayHaveReachedServer: Bool) {
+        self.init(
+            kind: kind, endpoint: endpoint, status: status, serverCode: nil, requestID: requestID,
+            mayHaveReachedServer: mayHaveReachedServer)
     }
 }
 
@@ -116,7 +105,7 @@ extension APIError.DecodingCause {
 
 extension APIError {
     /// The contract's table: what an answer means that is neither a success nor a redirect we follow.
-    init(answer: HTTPAnswer, endpoint: String, requestID: String, now: Timestamp, hiding secrets: [String] = []) {
+    init(answer: HTTPAnswer, endpoint: String, now: Timestamp, hiding secrets: [String] = []) {
         let body = ErrorBody(answer.body, hiding: secrets)
         let status = answer.status
         let message = body.message ?? HTTPStatus.phrase(status)
@@ -137,7 +126,7 @@ extension APIError {
             default: .unknown(statusCode: status, message: message)
             }
         self.init(
-            kind: kind, endpoint: endpoint, status: status, serverCode: code, requestID: requestID,
+            kind: kind, endpoint: endpoint, status: status, serverCode: code, requestID: answer.requestID,
             mayHaveReachedServer: true, isPRSNLError: answer.errorCode != nil || body.isPRSNL,
             isSurelyPRSNL: answer.errorCode != nil || body.isPRSNL && body.hasDetail, detail: body.message)
     }
@@ -203,7 +192,7 @@ enum RetryAfter {
     /// - Returns: the wait, 1 s to 1 h; `nil` for what cannot be understood.
     static func parse(_ text: String?, date: String?, now: Timestamp) -> Duration? {
         guard let text = text.map({ $0.trimmingSpaces() }), !text.isEmpty else { return nil }
-        if text.utf8.allSatisfy({ (48...57).contains($0) }) {
+        if text.utf8.allSatisfy(\.isASCIIDigit) {
             // More digits than fit are a very long time.
             return clamped(Int64(text).map { Duration.seconds(min($0, 1 << 40)) } ?? longest)
         }
@@ -234,11 +223,5 @@ enum HTTPDate {
 }
 
 extension String {
-    func trimmingSpaces() -> String {
-        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0.isNewline }
-        guard let first = firstIndex(where: { !isSpace($0) }), let last = lastIndex(where: { !isSpace($0) }) else {
-            return ""
-        }
-        return String(self[first...last])
-    }
+    func trimmingSpaces() -> String { String(trimming { $0 == " " || $0 == "\t" || $0.isNewline }) }
 }

@@ -67,7 +67,7 @@ package final class RequestMetrics: Sendable {
             costs.bytesReceived += usage.bytesReceived
             // Not rounded: times the requests it is a counter (`prsnlctl metrics`), which may not fall.
             costs.meanDuration = Double(duration.wholeMicroseconds) / Double(costs.requests) / 1_000
-            costs.longestDuration = max(costs.longestDuration, Double(usage.duration.wholeMicroseconds) / 1_000)
+            costs.longestDuration = max(costs.longestDuration, usage.duration.milliseconds)
             endpoints[usage.endpoint] = (costs, duration)
         }
     }

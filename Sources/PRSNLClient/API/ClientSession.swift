@@ -50,7 +50,7 @@ package final class ClientSession: Sendable {
         if first != shown { throw .sessionEnded(call, mayHaveReachedServer: true) }
     }
 
-    func send(_ call: Call) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+    func send(_ call: Call) async throws(APIError) -> HTTPAnswer {
         var call = call
         call.session = self
         return try await client.send(call)
@@ -64,11 +64,11 @@ package final class ClientSession: Sendable {
         // In memory are the answer, what is read out of it, and the page that is committed meanwhile.
         call.answerLimit = client.configuration.maximumAnswerSize / 2
         if let etag = request.etag { call.headers.append("If-None-Match: \(etag)") }
-        var (answer, requestID) = try await send(call)
+        var answer = try await send(call)
         if let age = answer.age, age > 0 {
             throw APIError(
                 kind: .decodingError(.stale(seconds: age)), endpoint: call.endpoint, status: answer.status,
-                requestID: requestID, mayHaveReachedServer: true)
+                requestID: answer.requestID, mayHaveReachedServer: true)
         }
         if answer.status == 304 {
             var page = TimelinePage()
@@ -77,7 +77,7 @@ package final class ClientSession: Sendable {
             page.dialect = client.dialect
             return page
         }
-        var page = try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        var page = try client.decode(call, answer) { body throws(APIError.DecodingCause) in
             try TimelinePage.Decoder.decode(body, limit: request.limit)
         }
         page.etag = answer.etag
@@ -90,8 +90,8 @@ package final class ClientSession: Sendable {
     /// `GET /api/auth/me`: the account that the server really sees.
     package func account() async throws(APIError) -> Account {
         let call = Call("GET", "/api/auth/me")
-        let (answer, requestID) = try await send(call)
-        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        let answer = try await send(call)
+        return try client.decode(call, answer) { body throws(APIError.DecodingCause) in
             let account = try PRSNLClient.object(body)
             guard let id = account["id"]?.text, !id.isEmpty else { throw .unexpectedShape("the account has no id") }
             return Account(id: id, email: account["email"]?.text, name: account["name"]?.text)
@@ -131,8 +131,8 @@ package final class ClientSession: Sendable {
         call.mayExceedLimit = mayExceed
         call.isSentOnce = isSentOnce
         do throws(APIError) {
-            var (answer, requestID) = try await send(call)
-            let value = try client.decode(call, answer, requestID, read)
+            var answer = try await send(call)
+            let value = try client.decode(call, answer, read)
             client.recycle(&answer.body)
             return value
         } catch {
@@ -141,7 +141,6 @@ package final class ClientSession: Sendable {
         }
     }
 
-    /// Whether `item` finds it.
     package func itemExists(_ id: String) async throws(APIError) -> Bool { try await item(id) != nil }
 
     /// `POST /api/capture/check-duplicate`, dialect C: the item that the server has for a URL. The server normalises this
@@ -151,8 +150,8 @@ package final class ClientSession: Sendable {
         var call = Call("POST", "/api/capture/check-duplicate")
         call.dialect = .cursor
         call.body = WriteBody.question(url: url)
-        let (answer, requestID) = try await send(call)
-        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        let answer = try await send(call)
+        return try client.decode(call, answer) { body throws(APIError.DecodingCause) in
             try ExistingItem.read(try PRSNLClient.object(body))
         }
     }
@@ -185,9 +184,9 @@ extension ClientSession {
     package func create(_ item: NewItem, dialect: Dialect, key: String) async throws(APIError) -> CreatedItem {
         let call = Call("POST", dialect == .express ? "/api/items" : "/api/capture")
         let json = WriteBody.create(item, dialect: dialect)
-        let (answer, requestID) = try await write(call, json, dialect, key)
-        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            try CreatedItem.read(body, dialect: dialect, requestID: requestID)
+        let answer = try await write(call, json, dialect, key)
+        return try client.decode(call, answer) { body throws(APIError.DecodingCause) in
+            try CreatedItem.read(body, dialect: dialect, requestID: answer.requestID)
         }
     }
 
@@ -201,11 +200,11 @@ extension ClientSession {
         let method = dialect == .express ? "PUT" : "PATCH"
         let endpoint = "\(method) /api/items/{id}"
         let call = Call(method, try Call.itemPath(id, endpoint), named: endpoint)
-        let (answer, requestID) = try await write(call, WriteBody.update(edit), dialect, key)
-        let item = try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        let answer = try await write(call, WriteBody.update(edit), dialect, key)
+        let item = try client.decode(call, answer) { body throws(APIError.DecodingCause) in
             try ItemDetail(try PRSNLClient.object(body), of: id)
         }
-        return (item, requestID)
+        return (item, answer.requestID)
     }
 
     /// Deletes an item. An item that is not there is an error here too (`isItemNotFound`).
@@ -216,22 +215,22 @@ extension ClientSession {
     package func delete(_ id: String, dialect: Dialect, key: String) async throws(APIError) -> String {
         let endpoint = "DELETE /api/items/{id}"
         let call = Call("DELETE", try Call.itemPath(id, endpoint), named: endpoint)
-        let (answer, requestID) = try await write(call, nil, dialect, key)
+        let answer = try await write(call, nil, dialect, key)
         // Only 204 may be empty: an empty 200 can come from anything in between, and then the write is lost.
-        if answer.status == 204 { return requestID }
-        return try client.decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        if answer.status == 204 { return answer.requestID }
+        return try client.decode(call, answer) { body throws(APIError.DecodingCause) in
             let value = try PRSNLClient.object(body)
             guard value["error"] == nil, value["detail"] == nil, value["message"] != nil || value["id"] != nil else {
                 throw .unexpectedShape("the answer does not say that the item was deleted")
             }
-            return requestID
+            return answer.requestID
         }
     }
 
     /// - Parameter key: sent though no server of today knows it. A later one may.
     func write(
         _ call: Call, _ json: [UInt8]?, _ dialect: Dialect?, _ key: String
-    ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+    ) async throws(APIError) -> HTTPAnswer {
         var call = call
         call.dialect = dialect
         call.body = json

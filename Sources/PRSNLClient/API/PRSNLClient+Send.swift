@@ -7,7 +7,9 @@ extension PRSNLClient {
 
     /// Sends a call and returns its 2xx, or the 304 that `If-None-Match` asked for. A GET is retried in place by
     /// `ReadRetry`; anything else is sent once.
-    func send(_ call: Call) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+    ///
+    /// - Parameter other: sends it over a loop of its own.
+    func send(_ call: Call, over other: CurlLoop? = nil) async throws(APIError) -> HTTPAnswer {
         var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
         figures.attempts = 0
         defer { usage?(figures) }
@@ -15,7 +17,7 @@ extension PRSNLClient {
         while true {
             figures.attempts += 1
             let failure: APIError
-            do throws(APIError) { return try await attempt(call, &figures) } catch { failure = error }
+            do throws(APIError) { return try await attempt(call, &figures, over: other) } catch { failure = error }
             guard call.method == "GET", !call.isProbe, !call.isSentOnce,
                 let delay = policy.delay(after: failure, unit: random.unit())
             else {
@@ -33,11 +35,9 @@ extension PRSNLClient {
 
     /// One attempt: the request, the redirects that may be followed, and after a 401 the key's other form, or a renewed
     /// login, once: the server has certainly not applied what it has answered so.
-    ///
-    /// - Parameter other: sends it over a loop of its own.
     func attempt(
         _ call: Call, _ figures: inout RequestUsage, over other: CurlLoop? = nil
-    ) async throws(APIError) -> (answer: HTTPAnswer, requestID: String) {
+    ) async throws(APIError) -> HTTPAnswer {
         var target = server
         var url = server.base + call.path + (call.query.isEmpty ? "" : "?" + call.query)
         var pair = call.isAuthenticated ? try await usablePair(for: call) : nil
@@ -64,10 +64,10 @@ extension PRSNLClient {
                 // Reads are answered whatever the token.
                 if let pair, call.method != "GET" { noteAccepted(pair) }
                 try call.session?.note(shown, for: call)
-                return (answer, requestID)
+                return answer
             case 304 where call.headers.contains { $0.hasPrefix("If-None-Match:") }:
                 try call.session?.note(shown, for: call)
-                return (answer, requestID)
+                return answer
             case 401:
                 if let next = fallback {
                     authorization = next
@@ -77,7 +77,7 @@ extension PRSNLClient {
                 }
                 // A key that was good as Bearer may be good again as X-API-Key, after an update of the server.
                 if !triedFallback { remember(keyIsBearer: false) }
-                if let sent = pair, !triedRenewal, error(call, answer, requestID).isPRSNLError, reject(sent) {
+                if let sent = pair, !triedRenewal, error(call, answer).isPRSNLError, reject(sent) {
                     triedRenewal = true
                     guard let next = try await usablePair(for: call) else { break }
                     pair = next
@@ -99,7 +99,7 @@ extension PRSNLClient {
             case 400..<500: try call.session?.note(shown, for: call)
             default: break
             }
-            var failure = error(call, answer, requestID)
+            var failure = error(call, answer)
             failure.isOfLogin = pair != nil
             throw failure
         }
@@ -126,7 +126,8 @@ extension PRSNLClient {
         log(.debug, .http, "\(line(call, isFirst: isFirst, outcome, requestID))")
         switch outcome.result {
         case .failure(let failure): throw APIError(failure, endpoint: call.endpoint, requestID: requestID)
-        case .success(let answer):
+        case .success(var answer):
+            answer.requestID = requestID
             remember(dateOf: answer, sentAt: sentAt)
             return answer
         }
@@ -147,10 +148,9 @@ extension PRSNLClient {
 
     private static func bearer(_ pair: TokenPair) -> String { "Authorization: Bearer \(pair.access)" }
 
-    private func error(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) -> APIError {
+    private func error(_ call: Call, _ answer: HTTPAnswer) -> APIError {
         APIError(
-            answer: answer, endpoint: call.endpoint, requestID: requestID, now: time.now(),
-            hiding: credentials.secrets + call.secrets)
+            answer: answer, endpoint: call.endpoint, now: time.now(), hiding: credentials.secrets + call.secrets)
     }
 
     /// - Returns: where to go on.
@@ -221,19 +221,7 @@ extension SeededGenerator {
     /// 128 bits in the form of a UUID of version 4.
     fileprivate func requestID() -> String {
         let high = next() & ~0xF000 | 0x4000
-        let low = next() & ~(3 << 62) | (2 << 62)
-        var text = [UInt8]()
-        text.reserveCapacity(36)
-        for (word, bits) in [(high, 60), (low, 60)] {
-            for shift in stride(from: bits, through: 0, by: -4) {
-                if text.count == 8 || text.count == 13 || text.count == 18 || text.count == 23 {
-                    text.append(UInt8(ascii: "-"))
-                }
-                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift) & 15)
-                text.append(digit < 10 ? 48 + digit : 87 + digit)
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+        return TimedUUID.text(high, next() & ~(3 << 62) | (2 << 62))
     }
 }
 

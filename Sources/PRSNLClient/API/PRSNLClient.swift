@@ -12,6 +12,8 @@ package final class PRSNLClient: Sendable {
     let log: LogHandler
     let savePair: PairSaver?
     let memory: Mutex<Memory>
+    /// Ends the pauses before a GET is repeated.
+    private let networkGoing = Announcements()
 
     /// What the client finds out about the server as it talks to it.
     struct Memory {
@@ -41,9 +43,6 @@ package final class PRSNLClient: Sendable {
         var clockOffset: Duration?
         /// The newest `Date` of an answer: many have the same.
         var date: (text: String, time: Timestamp?)?
-        /// Pauses before a GET is repeated, to be ended when the network goes away.
-        var pauses: [UInt64: Task<Void, Never>] = [:]
-        var lastPause: UInt64 = 0
         var isOffline = false
 
         mutating func use(_ new: Credentials) {
@@ -86,7 +85,6 @@ package final class PRSNLClient: Sendable {
     /// The longest answer that it takes, in bytes, decompressed.
     package var maximumAnswerSize: Int { configuration.maximumAnswerSize }
 
-    /// What it shows to the server.
     package var credentials: Credentials { memory.withLock(\.credentials) }
 
     /// Uses other credentials from the next request on: the owner has put a new key into its file, logged in or out. The
@@ -132,14 +130,14 @@ package final class PRSNLClient: Sendable {
     /// - Parameter ending: Those under way end so too.
     package func setOffline(_ isOffline: Bool, ending: Bool) {
         loop.setOffline(isOffline, ending: ending)
-        let (pauses, waiters) = memory.withLock { memory in
+        let waiters = memory.withLock { memory -> [CheckedContinuation<Flight.End, Never>] in
             memory.isOffline = isOffline
-            guard ending else { return ([Task<Void, Never>](), [CheckedContinuation<Flight.End, Never>]()) }
+            guard ending else { return [] }
             // Who waits for a renewal need not wait any longer; the renewal goes on.
             defer { memory.flight?.waiters = [:] }
-            return (Array(memory.pauses.values), memory.flight.map { Array($0.waiters.values) } ?? [])
+            return memory.flight.map { Array($0.waiters.values) } ?? []
         }
-        for pause in pauses { pause.cancel() }
+        if ending { networkGoing.announce() }
         for waiter in waiters { waiter.resume(returning: .offline) }
     }
 
@@ -150,8 +148,7 @@ package final class PRSNLClient: Sendable {
 
     /// Reads a 2xx that should be JSON.
     func decode<Value>(
-        _ call: Call, _ answer: HTTPAnswer, _ requestID: String,
-        _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
+        _ call: Call, _ answer: HTTPAnswer, _ read: ([UInt8]) throws(APIError.DecodingCause) -> Value
     ) throws(APIError) -> Value {
         do throws(APIError.DecodingCause) {
             let first = answer.body.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
@@ -162,8 +159,8 @@ package final class PRSNLClient: Sendable {
             return try read(answer.body)
         } catch {
             throw APIError(
-                kind: .decodingError(error), endpoint: call.endpoint, status: answer.status, requestID: requestID,
-                mayHaveReachedServer: true)
+                kind: .decodingError(error), endpoint: call.endpoint, status: answer.status,
+                requestID: answer.requestID, mayHaveReachedServer: true)
         }
     }
 
@@ -205,22 +202,10 @@ package final class PRSNLClient: Sendable {
     /// Waits before a GET is repeated; not longer than there is a network.
     func pause(_ duration: Duration) async {
         Heartbeat.current?.expect(within: duration)
-        let nap = Task(executorPreference: TaskLoop.current) { [time] in
-            // Cancelled: the network or the caller is gone, and the next attempt says so.
-            do { try await time.sleep(duration) } catch { return }
-        }
-        let id = memory.withLock { memory in
-            memory.lastPause += 1
-            memory.pauses[memory.lastPause] = nap
-            if memory.isOffline { nap.cancel() }
-            return memory.lastPause
-        }
-        await withTaskCancellationHandler {
-            await nap.value
-        } onCancel: {
-            nap.cancel()
-        }
-        memory.withLock { $0.pauses[id] = nil }
+        let (id, wakeup) = networkGoing.join()
+        defer { networkGoing.leave(id) }
+        // Where the network or the caller is gone, the next attempt says so.
+        if !memory.withLock(\.isOffline) { await wakeup.wait(atMost: duration, time: time) }
     }
 
     /// - Parameter sentAt: when the request was sent (uptime).

@@ -68,8 +68,10 @@ extension PRSNLClient {
         defer { usage?(figures) }
         var ping = Ping()
         do throws(APIError) {
-            let (answer, requestID) = try await attempt(call, &figures)
-            try checkHealth(call, answer, requestID)
+            let answer = try await attempt(call, &figures)
+            try decode(call, answer) { body throws(APIError.DecodingCause) in
+                guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
+            }
         } catch {
             ping.error = error
             ping.failedPhase = error.failedPhase(figures.timings)
@@ -84,12 +86,6 @@ extension PRSNLClient {
     /// The address that the newest connection leads to, an IP literal: the server's, or the proxy's where there is one;
     /// `nil` before the first. It stays when the connection ends.
     package var lastAddress: String? { loop.lastAddress.current }
-
-    private func checkHealth(_ call: Call, _ answer: HTTPAnswer, _ requestID: String) throws(APIError) {
-        try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
-            guard try Self.object(body)["status"]?.text != nil else { throw .unexpectedShape("no status") }
-        }
-    }
 }
 
 extension APIError {

@@ -112,9 +112,7 @@ struct ErrorBody: Equatable {
     }
 
     private static func oneLine(_ text: String) -> String {
-        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
-        let line = String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : " " }))
-        return line.split(separator: " ").joined(separator: " ")
+        SafeText.withoutControls(text, by: " ").split(separator: " ").joined(separator: " ")
     }
 
     /// Words longer than any that a person writes: a token, whole or a part of it.
@@ -155,9 +153,7 @@ struct ErrorBody: Equatable {
     /// Codes are names; anything else is not kept, and neither is one that repeats the credential.
     static func presentableCode(_ text: String, hiding secrets: [String] = []) -> String? {
         if secrets.contains(where: { !$0.isEmpty && text.contains($0) }) { return nil }
-        let isName: (UInt8) -> Bool = {
-            (48...57).contains($0) || (65...90).contains($0 & 0xDF) || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
-        }
+        let isName: (UInt8) -> Bool = { $0.isASCIILetterOrDigit || "_-.".utf8.contains($0) }
         return !text.isEmpty && text.utf8.count <= 64 && text.utf8.allSatisfy(isName) ? text : nil
     }
 }

@@ -50,9 +50,8 @@ extension TimelinePage {
         private var page = TimelinePage()
         private var seen: Set<ByteText> = []
         private var hasItems = false
-        private var hasCursor = false
-        private var hasPage = false
-        private var hasTotalResults = false
+        /// Those whose envelopes have one of the members.
+        private var dialects: Set<Dialect> = []
 
         /// Elements that are read at most: servers of dialect E may be asked for any number, and those of dialect C give fewer.
         private let most: Int
@@ -95,17 +94,14 @@ extension TimelinePage {
                 hasItems = true
                 try items(&reader)
             case "next_cursor":
-                hasCursor = true
+                dialects.insert(.cursor)
                 try cursor(&reader)
-            case "total":
-                hasPage = true
+            case "total", "totalResults":
+                dialects.insert(name == "total" ? .page : .express)
                 page.total = try total(&reader) ?? page.total
             case "page", "pageSize":
-                hasPage = true
+                dialects.insert(.page)
                 try reader.skip()
-            case "totalResults":
-                hasTotalResults = true
-                page.total = try total(&reader) ?? page.total
             default: try reader.skip()
             }
         }
@@ -151,7 +147,7 @@ extension TimelinePage {
         private func finished() throws -> TimelinePage {
             guard hasItems else { throw APIError.DecodingCause.unexpectedShape("no items in the timeline") }
             var page = page
-            page.dialect = hasCursor ? .cursor : hasPage ? .page : hasTotalResults ? .express : nil
+            page.dialect = Dialect.allCases.first(where: dialects.contains)
             return page
         }
     }

@@ -23,6 +23,8 @@ struct HTTPRequest: Sendable {
 /// An answer that arrived whole, whatever its status.
 struct HTTPAnswer: Sendable {
     var status: Int
+    /// What was sent as `X-Request-ID`.
+    var requestID = ""
     /// Decompressed. Of an error only the first `Transfer.keptErrorBytes`.
     var body: [UInt8] = []
     var contentType: String?

@@ -11,10 +11,10 @@ package struct Peer: Sendable, Equatable {
     /// A proxy that passes bytes on, whatever they are.
     var isSOCKS = false
 
-    init(_ server: ServerURL) {
-        host = server.host
-        port = UInt16(clamping: server.port)
-    }
+}
+
+extension Peer {
+    init(_ server: ServerURL) { self.init(host: server.host, port: UInt16(clamping: server.port)) }
 
     /// - Parameter proxy: as in `ClientConfiguration`; `nil` for what the environment says, by libcurl's rules
     ///   (https://curl.se/libcurl/c/CURLOPT_PROXY.html, "Environment variables").
@@ -43,13 +43,6 @@ package struct Peer: Sendable, Equatable {
             let name = entry.drop { $0 == "." }.lowercased().trimmingBrackets
             return name == "*" || host == name || host.hasSuffix("." + name)
         }
-    }
-
-    private init(host: String, port: UInt16, isProxy: Bool, isSOCKS: Bool) {
-        self.host = host
-        self.port = port
-        self.isProxy = isProxy
-        self.isSOCKS = isSOCKS
     }
 
     private static func address(ofProxy text: String) -> Peer? {
@@ -151,12 +144,9 @@ extension ServerURL {
     static func escaped(_ text: String) -> String {
         var result = ""
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+            if byte.isASCIILetterOrDigit || "-._~".utf8.contains(byte) {
                 result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
+            } else {
                 result += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
             }
         }

@@ -65,17 +65,13 @@ extension Transfer {
     private func connectWords(_ code: CURLcode?) -> String {
         // libcurl keeps the number of an earlier failure, of the address before, where a later step fails.
         let number = code == CURLE_COULDNT_CONNECT ? Int32(clamping: long(CURLINFO_OS_ERRNO)) : 0
-        let words = number > 0 ? String(cString: strerror(number)) : libcurlWords(code)
+        let words = number > 0 ? String(cString: strerror(number)) : words(code)
         return words.prefix(1).lowercased() + words.dropFirst()
-    }
-
-    private func libcurlWords(_ code: CURLcode?) -> String {
-        Self.words(code ?? CURLE_OK, String(cString: errorText))
     }
 
     private func tlsFault(_ peer: Peer, _ code: CURLcode?) -> ConnectionFault {
         let certificate = "the certificate of \(peer.place)"
-        let words = libcurlWords(code)
+        let words = words(code)
         // X509_V_ERR_* of x509_vfy.h: X509_STORE_CTX_get_error(3).
         switch (code, long(peer.isProxy ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)) {
         case (CURLE_PEER_FAILED_VERIFICATION, 10):
@@ -157,8 +153,9 @@ extension Transfer {
     }
 
     /// libcurl's words. They name hosts, ports and system errors; never paths, headers or bodies.
-    static func words(_ code: CURLcode, _ text: String) -> String {
-        let text = text.last == " " ? String(text.dropLast()) : text
-        return text.isEmpty ? String(cString: prsnl_easy_strerror(code)) : text
+    func words(_ code: CURLcode?) -> String {
+        let text = String(cString: errorText)
+        if text.isEmpty || text == " " { return String(cString: prsnl_easy_strerror(code ?? CURLE_OK)) }
+        return text.last == " " ? String(text.dropLast()) : text
     }
 }

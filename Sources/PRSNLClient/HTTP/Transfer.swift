@@ -37,24 +37,31 @@ final class Transfer {
     let stallMilliseconds: Int64
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var headers: UnsafeMutablePointer<curl_slist>?
-    private var body: [UInt8] = []
-    private var keptLimit = 0
-    /// Bytes of the body, decompressed.
-    private var received = 0
-    private var isTooLarge = false
-    private var headerBytes = 0
-    private var encodings = Encodings()
-    /// CPU of this thread since the request was sent, in nanoseconds.
-    private var reading: Int64 = 0
-    private var takesTooLong: Bool { reading > Self.longestReading + Self.readingOfByte * Int64(received) }
-    /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
-    private var starts = 0
+    /// What has happened to the request under way.
+    private var course = Course()
+    private var takesTooLong: Bool {
+        course.reading > Self.longestReading + Self.readingOfByte * Int64(course.received)
+    }
     /// A connection stood, and the request was about to be sent.
-    var hasStarted: Bool { starts > 0 }
-    private var refusedRepeat = false
-    /// Bytes of headers and upload when progress was looked at last, and those with the compressed body's.
-    private var progressMark = 0
-    private var moved = 0
+    var hasStarted: Bool { course.starts > 0 }
+
+    private struct Course {
+        var body: [UInt8] = []
+        var keptLimit = 0
+        /// Bytes of the body, decompressed.
+        var received = 0
+        var isTooLarge = false
+        var headerBytes = 0
+        var encodings = Encodings()
+        /// CPU of this thread since the request was sent, in nanoseconds.
+        var reading: Int64 = 0
+        /// How often libcurl began to send the request: more than once when it repeats it by itself on a new connection.
+        var starts = 0
+        var refusedRepeat = false
+        /// Bytes of headers and upload when progress was looked at last, and those with the compressed body's.
+        var progressMark = 0
+        var moved = 0
+    }
 
     /// The transfer that a handle belongs to.
     static func of(_ easy: UnsafeMutableRawPointer?) -> Transfer? {
@@ -138,7 +145,7 @@ final class Transfer {
     /// Sets what differs between requests.
     func prepare(_ job: CurlLoop.Job, body spare: [UInt8]) -> Bool {
         self.job = job
-        body = spare
+        course.body = spare
         errorText[0] = 0
         stallDeadline = .max
         let request = job.request
@@ -171,17 +178,7 @@ final class Transfer {
     /// Back to the state in which the pool keeps it.
     func reset() {
         job = nil
-        body = []
-        received = 0
-        keptLimit = 0
-        isTooLarge = false
-        headerBytes = 0
-        encodings = Encodings()
-        reading = 0
-        starts = 0
-        refusedRepeat = false
-        progressMark = 0
-        moved = 0
+        course = Course()
         // The list is freed here, so the handle must not point at it.
         _ = prsnl_setopt_pointer(easy, CURLOPT_HTTPHEADER, nil)
         prsnl_slist_free_all(headers)
@@ -194,12 +191,12 @@ final class Transfer {
     ///
     /// - Parameter address: the other end's: the server's, or the proxy's.
     private func begin(_ address: UnsafePointer<CChar>?) -> Int32 {
-        starts += 1
+        course.starts += 1
         if let address { lastAddress.note(address) }
-        if starts > 1, job?.request.isWrite == true {
+        if course.starts > 1, job?.request.isWrite == true {
             // A kept-alive connection died before an answer came. libcurl would send the write again and report success,
             // though the first one may have been applied.
-            refusedRepeat = true
+            course.refusedRepeat = true
             return CURL_PREREQFUNC_ABORT
         }
         stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
@@ -207,20 +204,20 @@ final class Transfer {
     }
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        headerBytes += line.count
-        encodings.read(line)
+        course.headerBytes += line.count
+        course.encodings.read(line)
         // With another number, libcurl ends the transfer with CURLE_WRITE_ERROR.
-        return headerBytes <= Self.headerLimit && encodings.areExpected ? line.count : 0
+        return course.headerBytes <= Self.headerLimit && course.encodings.areExpected ? line.count : 0
     }
 
     private func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
-        if received == 0 { expectBody() }
-        received += chunk.count
-        guard received <= answerLimit else {
-            isTooLarge = true
+        if course.received == 0 { expectBody() }
+        course.received += chunk.count
+        guard course.received <= answerLimit else {
+            course.isTooLarge = true
             return 0  // likewise
         }
-        body.append(contentsOf: chunk.prefix(max(0, keptLimit - body.count)))
+        course.body.append(contentsOf: chunk.prefix(max(0, course.keptLimit - course.body.count)))
         stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
         return chunk.count
     }
@@ -228,11 +225,11 @@ final class Transfer {
     private var answerLimit: Int { job?.request.answerLimit ?? 0 }
 
     private func expectBody() {
-        keptLimit = status ?? 0 >= 400 ? Self.keptErrorBytes : answerLimit
+        course.keptLimit = status ?? 0 >= 400 ? Self.keptErrorBytes : answerLimit
         var length: curl_off_t = 0
         _ = prsnl_getinfo_off(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
         // A claim, and not more: a server that lies must not make us allocate what it says.
-        if length > 0 { body.reserveCapacity(min(Int(length), keptLimit, 1 << 20)) }
+        if length > 0 { course.body.reserveCapacity(min(Int(length), course.keptLimit, 1 << 20)) }
     }
 
     /// Headers and uploads count as progress in the moment in which their bytes move: libcurl calls this whenever any do,
@@ -242,14 +239,14 @@ final class Transfer {
     private func progress(downloaded: Int, uploaded: Int) -> Int32 {
         let mark = uploaded + long(CURLINFO_HEADER_SIZE)
         // Where nothing has come, nothing was read, and the kernel need not be asked for the time that it took.
-        if starts > 0, mark + downloaded == moved { return takesTooLong ? 1 : 0 }
-        moved = mark + downloaded
+        if course.starts > 0, mark + downloaded == course.moved { return takesTooLong ? 1 : 0 }
+        course.moved = mark + downloaded
         let used = meter.lap()
         // The connection's own cost is not the answer's: certificates are read once.
-        guard starts > 0 else { return 0 }
-        reading += used
-        if mark != progressMark {
-            progressMark = mark
+        guard course.starts > 0 else { return 0 }
+        course.reading += used
+        if mark != course.progressMark {
+            course.progressMark = mark
             stallDeadline = CurlDriver.monotonicMilliseconds() + stallMilliseconds
         }
         return takesTooLong ? 1 : 0
@@ -266,33 +263,33 @@ extension Transfer {
         return HTTPOutcome(
             result: result(end), bytesSent: bytesSent, bytesReceived: bytesReceived,
             duration: .microseconds(Int64(microseconds)),
-            connectionReused: starts > 0 && long(CURLINFO_NUM_CONNECTS) == 0,
+            connectionReused: course.starts > 0 && long(CURLINFO_NUM_CONNECTS) == 0,
             timings: job?.request.isProbe == true ? timings : nil)
     }
 
     private func result(_ end: End) -> Result<HTTPAnswer, TransportFailure> {
         switch end {
         case .done(CURLE_OK): .success(answer())
-        case .done(let code) where refusedRepeat:
+        case .done(let code) where course.refusedRepeat:
             failure(
                 .networkError(.cutOff), "the connection was lost before an answer came (code \(code.rawValue))", code)
-        case .done where isTooLarge:
+        case .done where course.isTooLarge:
             failure(
                 .networkError(.answerTooLarge(limit: answerLimit)), "the answer is longer than \(answerLimit) bytes")
-        case .done where !encodings.areExpected:
+        case .done where !course.encodings.areExpected:
             failure(
                 .decodingError(
                     .notJSON("the answer is encoded more than once, or in a way that was not asked for")), "encoding")
         case .done where takesTooLong:
             failure(.decodingError(.notJSON("to read the answer takes too long")), "more CPU than an answer may use")
-        case .done where headerBytes > Self.headerLimit:
+        case .done where course.headerBytes > Self.headerLimit:
             failure(
                 .decodingError(.notJSON("the answer has more than \(Self.headerLimit >> 10) KiB of headers")),
                 "too many headers")
         case .done(let code):
             failure(
                 Self.kind(code, hasStarted: hasStarted, hasAddress: hasAddress, answerLimit: answerLimit),
-                Self.words(code, String(cString: errorText)), code)
+                words(code), code)
         case .stalled:
             failure(.networkError(.timedOut), "no progress for \(stallMilliseconds) ms")
         case .cancelled:
@@ -306,15 +303,15 @@ extension Transfer {
         _ kind: APIError.Kind, _ detail: String, _ code: CURLcode? = nil
     ) -> Result<HTTPAnswer, TransportFailure> {
         // PREREQ ran: there was a connection. Whether bytes went over it, libcurl counts as it hands them to the socket.
-        let reached = starts > 0 && (bytesSent > 0 || status != nil)
+        let reached = course.starts > 0 && (bytesSent > 0 || status != nil)
         return .failure(
             TransportFailure(
                 kind: kind, mayHaveReachedServer: reached, status: status, fault: fault(kind, code), detail: detail))
     }
 
     private func answer() -> HTTPAnswer {
-        var answer = HTTPAnswer(status: status ?? 0, body: body)
-        body = []
+        var answer = HTTPAnswer(status: status ?? 0, body: course.body)
+        course.body = []
         answer.contentType = string(CURLINFO_CONTENT_TYPE)
         answer.etag = header("ETag")
         // With an Age it is the date of a cache's copy, perhaps of half an hour ago: RFC 9111 section 5.1.
@@ -336,10 +333,8 @@ extension Transfer {
         return code > 0 ? code : nil
     }
 
-    private var requestSize: Int { long(CURLINFO_REQUEST_SIZE) }
-    private var uploaded: Int { offset(CURLINFO_SIZE_UPLOAD_T) }
     /// A small body is sent with the headers and counted in both figures, hence not added.
-    var bytesSent: Int { max(requestSize, uploaded) }
+    var bytesSent: Int { max(long(CURLINFO_REQUEST_SIZE), offset(CURLINFO_SIZE_UPLOAD_T)) }
     var bytesReceived: Int { long(CURLINFO_HEADER_SIZE) + offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
     func long(_ info: CURLINFO) -> Int {

@@ -196,15 +196,12 @@ extension Account {
 
     private static func form(_ text: String) -> Form? {
         let characters = Array(text.utf8)
-        if !characters.isEmpty, characters.allSatisfy({ (0x30...0x39).contains($0) }) { return .number }
+        if !characters.isEmpty, characters.allSatisfy(\.isASCIIDigit) { return .number }
         guard characters.count == 36 else { return nil }
         let isUUID = characters.enumerated().allSatisfy { place, character in
-            [8, 13, 18, 23].contains(place) ? character == UInt8(ascii: "-") : isHexadecimal(character)
+            [8, 13, 18, 23].contains(place)
+                ? character == UInt8(ascii: "-") : Character(Unicode.Scalar(character)).isHexDigit
         }
         return isUUID ? .uuid : nil
-    }
-
-    private static func isHexadecimal(_ character: UInt8) -> Bool {
-        (0x30...0x39).contains(character) || (0x41...0x46).contains(character & ~0x20)
     }
 }

@@ -14,16 +14,13 @@ extension PRSNLClient {
         call.body = Array(
             "{\"email\":\(JSONText.string(email)),\"password\":\(JSONText.string(password))}".utf8)
         let answer: HTTPAnswer
-        let requestID: String
-        do throws(APIError) {
-            (answer, requestID) = try await send(call)
-        } catch {
+        do throws(APIError) { answer = try await send(call) } catch {
             guard error.kind == .unauthorized, error.isPRSNLError else { throw error }
             var failure = error
             failure.kind = .loginFailed
             throw failure
         }
-        return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+        return try decode(call, answer) { body throws(APIError.DecodingCause) in
             let value = try Self.object(body)
             guard let user = value["user"], let id = user["id"]?.text, !id.isEmpty else {
                 throw .unexpectedShape("the answer to the login names no account")

@@ -77,16 +77,17 @@ extension PRSNLClient {
             }
             switch await join(starting: true) {
             case .landed(let error): failure = error
-            case .cancelled: throw .unsent(call, .cancelled, "cancelled while the login was renewed")
+            case .cancelled: throw .unsent(call, .networkError(.cancelled), "cancelled while the login was renewed")
             case .offline:
                 // What may still be sent says itself that there is no way.
                 if case .renewal(isUrgent: true) = need {
-                    throw .unsent(call, .offline, "the network is away, and the login has to be renewed first")
+                    throw .unsent(
+                        call, .networkError(.offline), "the network is away, and the login has to be renewed first")
                 }
                 return pair
             }
         }
-        throw .unsent(call, .cancelled, "the login could not be brought up to date")
+        throw .unsent(call, .networkError(.cancelled), "the login could not be brought up to date")
     }
 
     /// A login token from a key file cannot be renewed. The server may answer an expired one with another user's items.
@@ -255,18 +256,13 @@ extension PRSNLClient {
             loop.stop()
             memory.withLock { $0.renewalLoops.removeAll { $0 === loop } }
         }
-        var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
-        defer { usage?(figures) }
         do throws(APIError) {
-            let (answer, requestID) = try await attempt(call, &figures, over: loop)
-            return try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in
+            let answer = try await send(call, over: loop)
+            return try decode(call, answer) { body throws(APIError.DecodingCause) in
                 try pair(try Self.object(body))
             }
         } catch {
-            var failure = error
-            failure.origin = .renewal
-            // The request that waits for it was not sent, whatever became of this one.
-            failure.mayHaveReachedServer = false
+            var failure = error.ofRenewal
             // A proxy's or a portal's 401 says nothing about the login.
             if error.isPRSNLError, error.kind == .unauthorized { failure.kind = .loginExpired }
             throw failure
@@ -277,19 +273,15 @@ extension PRSNLClient {
     private func learnServerTime() async throws(APIError) {
         var call = Call("GET", "/api/health")
         call.isAuthenticated = false
-        var figures = RequestUsage(endpoint: call.endpoint, requestID: "")
-        defer { usage?(figures) }
+        call.isSentOnce = true
         do throws(APIError) {
-            let (answer, requestID) = try await attempt(call, &figures)
+            let answer = try await send(call)
             // A portal's time is not the server's.
-            _ = try decode(call, answer, requestID) { body throws(APIError.DecodingCause) in try Self.object(body) }
+            _ = try decode(call, answer) { body throws(APIError.DecodingCause) in try Self.object(body) }
         } catch {
             // An error of the server has told the time as well.
             if memory.withLock({ $0.serverClock != nil }) { return }
-            var failure = error
-            failure.origin = .renewal
-            failure.mayHaveReachedServer = false
-            throw failure
+            throw error.ofRenewal
         }
         let clock = LoginState.ServerClock(date: time.now(), uptime: time.uptime())
         memory.withLock { memory in
@@ -334,15 +326,21 @@ extension PRSNLClient {
 }
 
 extension APIError {
-    static func loginExpired(_ call: Call) -> APIError {
-        APIError(
-            kind: .loginExpired, endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false,
-            origin: .renewal, detail: "not sent, because the login has expired")
+    /// The request that waits for the renewal was not sent, whatever became of that one.
+    fileprivate var ofRenewal: APIError {
+        var failure = self
+        failure.origin = .renewal
+        failure.mayHaveReachedServer = false
+        return failure
     }
 
-    fileprivate static func unsent(_ call: Call, _ cause: NetworkCause, _ detail: String) -> APIError {
+    fileprivate static func loginExpired(_ call: Call) -> APIError {
+        .unsent(call, .loginExpired, "not sent, because the login has expired")
+    }
+
+    fileprivate static func unsent(_ call: Call, _ kind: Kind, _ detail: String) -> APIError {
         APIError(
-            kind: .networkError(cause), endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false,
-            origin: .renewal, detail: detail)
+            kind: kind, endpoint: call.endpoint, requestID: "", mayHaveReachedServer: false, origin: .renewal,
+            detail: detail)
     }
 }
