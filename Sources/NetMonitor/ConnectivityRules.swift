@@ -84,12 +84,16 @@ struct ConnectivityRules: Sendable, Equatable {
     }
 
     private mutating func lose(_ reason: UserFacingError, at now: Timestamp, _ uptime: Duration) -> Outcome {
+        var outcome = goOffline(reason, at: now, uptime)
+        outcome.isProbeStale = true
+        return outcome
+    }
+
+    private mutating func goOffline(_ reason: UserFacingError, at now: Timestamp, _ uptime: Duration) -> Outcome {
         failures = 0
         isReturning = true
         probeAt = uptime + Self.betweenOfflineProbes
-        var outcome = set(.offline, reason, at: now)
-        outcome.isProbeStale = true
-        return outcome
+        return set(.offline, reason, at: now)
     }
 
     /// Now it is known where the server's name leads; that is news of no change.
@@ -157,25 +161,22 @@ struct ConnectivityRules: Sendable, Equatable {
         _ error: UserFacingError, isProbe: Bool, isGateway: Bool = false, host: String, at now: Timestamp,
         uptime: Duration, draw: Double
     ) -> Outcome {
+        let next: (state: Connectivity.State, reason: UserFacingError)
         switch error.code.traits.reply {
-        case .silence: return fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw)
-        case .portal: return fail((.portal, error), isProbe, at: now, uptime, draw)
         case .login:
             probeAt = nil
             return set(.unauthorized, error, at: now)
-        case .later where isGateway: return fail((.unreachable, error), isProbe, at: now, uptime, draw)
+        case .later where isGateway: next = (.unreachable, error)
         case .later: return noteAnswer(isProbe: isProbe, at: now)
-        case .refusal:
-            // PRSNL answers the health request without credentials.
-            return isProbe
-                ? fail((.portal, error), isProbe, at: now, uptime, draw) : noteAnswer(isProbe: false, at: now)
-        case .cutOff:
-            return isProbe ? fail(stateOfSilence(error, host: host), isProbe, at: now, uptime, draw) : Outcome()
-        case .stopped: return Outcome()
-        case .other:
-            // Something answers the health request, and not as PRSNL does.
-            return isProbe ? fail((.portal, error), isProbe, at: now, uptime, draw) : Outcome()
+        case .refusal where !isProbe: return noteAnswer(isProbe: false, at: now)
+        case .silence: next = stateOfSilence(error, host: host)
+        case .cutOff where isProbe: next = stateOfSilence(error, host: host)
+        // What answers the health request, and not as PRSNL does, which wants no credentials for it, is something else.
+        case .portal, .refusal: next = (.portal, error)
+        case .other where isProbe: next = (.portal, error)
+        case .stopped, .cutOff, .other: return Outcome()
         }
+        return fail(next, isProbe, at: now, uptime, draw)
     }
 
     /// What silence means: with no way, and where a name could not be asked for, this machine is offline.
@@ -194,12 +195,7 @@ struct ConnectivityRules: Sendable, Equatable {
         _ next: (state: Connectivity.State, reason: UserFacingError), _ isProbe: Bool, at now: Timestamp,
         _ uptime: Duration, _ draw: Double
     ) -> Outcome {
-        if next.state == .offline {
-            failures = 0
-            isReturning = true
-            probeAt = uptime + Self.betweenOfflineProbes
-            return set(.offline, next.reason, at: now)
-        }
+        if next.state == .offline { return goOffline(next.reason, at: now, uptime) }
         // Requests that were under way together fail together; the first of them has ordered the probe.
         if !isProbe, current.state.isClosed, probeAt != nil { return set(next.state, next.reason, at: now) }
         if failures == 0 { silentSince = uptime }

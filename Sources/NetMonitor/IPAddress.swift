@@ -47,23 +47,13 @@ struct IPAddress: Sendable, Equatable {
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port.bigEndian
             withUnsafeMutableBytes(of: &address.sin6_addr) { $0.copyBytes(from: bytes) }
-            return Self.pass(address, body)
+            return Descriptors.withAddress(address, body)
         }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         withUnsafeMutableBytes(of: &address.sin_addr) { $0.copyBytes(from: bytes) }
-        return Self.pass(address, body)
-    }
-
-    private static func pass<Address, Result>(
-        _ address: Address, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
-        withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<Address>.size))
-            }
-        }
+        return Descriptors.withAddress(address, body)
     }
 
     /// A socket's own end (getsockname(2)); `nil` where it has none.

@@ -66,7 +66,6 @@ package final class NetMonitor: Sendable {
     package var current: Connectivity { state.withLock { $0.rules.current } }
     /// Transitions that are not in the file yet, the oldest first.
     package var unsavedTransitions: [ConnectivityTransition] { state.withLock(\.unsaved) }
-    /// Probes since the start.
     package var probes: Int { state.withLock(\.probes) }
 
     /// The route to the server in words.
@@ -100,20 +99,14 @@ package final class NetMonitor: Sendable {
 
     // MARK: Told by requests
 
-    /// PRSNL has answered a request.
-    package func noteAnswer(at now: Timestamp) {
+    /// PRSNL has answered a request, or a probe, which may not have been sent from here.
+    package func noteAnswer(isProbe: Bool = false, at now: Timestamp) {
         learnAddress()
-        apply { $0.noteAnswer(isProbe: false, at: now) }
+        apply { $0.noteAnswer(isProbe: isProbe, at: now) }
     }
 
     /// Other credentials are in use, of which the server has said nothing yet.
     package func forgetRefusal(at now: Timestamp) { apply { $0.forgetRefusal(at: now) } }
-
-    /// PRSNL has answered a probe that was not sent from here.
-    package func noteProbe(at now: Timestamp) {
-        learnAddress()
-        apply { $0.noteAnswer(isProbe: true, at: now) }
-    }
 
     /// A request has failed. What says nothing about the route to the server changes nothing.
     package func noteFailure(_ failure: Failure, isProbe: Bool = false, at now: Timestamp) {
@@ -306,13 +299,12 @@ package final class NetMonitor: Sendable {
         guard !task.isCancelled else { return }
         let now = time.now()
         switch result {
-        case .success: noteProbe(at: now)
+        case .success: noteAnswer(isProbe: true, at: now)
         case .failure(let failure as Failure): noteFailure(failure, isProbe: true, at: now)
         case .failure: break
         }
     }
 
-    /// Writes what is not in the file yet.
     package func saveTransitions() async {
         let unsaved = state.withLock { exchange(&$0.unsaved, with: []) }
         if !unsaved.isEmpty { await served?.save(unsaved) }

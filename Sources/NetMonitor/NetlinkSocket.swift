@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 
 /// A route netlink socket (rtnetlink(7)): one that hears of events, or one that asks.
 final class NetlinkSocket {
@@ -16,12 +17,6 @@ final class NetlinkSocket {
         case lost
     }
 
-    enum Arrived: Equatable {
-        case events
-        /// And some were dropped: ENOBUFS, or another error of receiving.
-        case fewerThanSent
-    }
-
     /// - Parameters:
     ///   - groups: RTMGRP_…, 0 for none.
     ///   - receiveBuffer: bytes, where a test wants few of them.
@@ -36,9 +31,12 @@ final class NetlinkSocket {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_nl()
         address.nl_family = sa_family_t(AF_NETLINK)
+        // Port 0 is the kernel's. Connected to it, no other process's messages arrive.
+        let kernel = address
         address.nl_groups = groups
-        // Connected to port 0, the kernel's: no other process's messages arrive.
-        guard Self.call(bind, descriptor, address) == 0, Self.call(connect, descriptor, Self.kernel) == 0 else {
+        guard Descriptors.withAddress(address, { bind(descriptor, $0, $1) }) == 0,
+            Descriptors.withAddress(kernel, { connect(descriptor, $0, $1) }) == 0
+        else {
             let code = errno
             close(descriptor)
             throw .notPermitted(code)
@@ -48,39 +46,25 @@ final class NetlinkSocket {
 
     deinit { close(descriptor) }
 
-    private static var kernel: sockaddr_nl {
-        var address = sockaddr_nl()
-        address.nl_family = sa_family_t(AF_NETLINK)
-        return address
-    }
-
-    private static func call(
-        _ function: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32, _ descriptor: Int32, _ address: sockaddr_nl
-    ) -> Int32 {
-        withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
-            }
-        }
-    }
-
     /// Throws away what has arrived: events are hints, and the state is read in any case.
-    func drain() -> Arrived {
+    ///
+    /// - Returns: whether some were dropped: ENOBUFS, or another error of receiving.
+    func drain() -> Bool {
         var byte: UInt8 = 0
-        var arrived = Arrived.events
+        var hasLost = false
         // Bounded, because in a flood there is always more. What is left is a hint for the next dump.
         for _ in 0..<10_000 {
             // A message that does not fit is cut off, which is all that is wanted of it.
             if recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { continue }
             switch errno {
             case EINTR: continue
-            case EAGAIN: return arrived
+            case EAGAIN: return hasLost
             // The error is told once; what arrived before it is still there to be read.
-            case ENOBUFS: arrived = .fewerThanSent
-            default: return .fewerThanSent
+            case ENOBUFS: hasLost = true
+            default: return true
             }
         }
-        return arrived
+        return hasLost
     }
 
     // MARK: Asking
@@ -98,8 +82,9 @@ final class NetlinkSocket {
         var isConsistent = true
         while true {
             for message in try receive() where message.sequence == sequence {
-                if message.flags & NetlinkMessage.interruptedFlag != 0 { isConsistent = false }
-                if message.type == NetlinkMessage.done {
+                // Interrupted by a change.
+                if message.flags & UInt16(NLM_F_DUMP_INTR) != 0 { isConsistent = false }
+                if message.type == UInt16(NLMSG_DONE) {
                     if let code = message.errorCode, code != 0 { throw .refused(code) }
                     return isConsistent
                 }
@@ -120,8 +105,8 @@ final class NetlinkSocket {
     }
 
     private func check(_ message: NetlinkMessage) throws(Failure) {
-        if message.type == NetlinkMessage.overrun { throw .lost }
-        guard message.type == NetlinkMessage.error else { return }
+        if message.type == UInt16(NLMSG_OVERRUN) { throw .lost }
+        guard message.type == UInt16(NLMSG_ERROR) else { return }
         guard let code = message.errorCode, code != 0 else { throw .lost }
         throw .refused(code)
     }
@@ -160,14 +145,6 @@ struct NetlinkMessage: Equatable, Sendable {
     /// `nlmsghdr`: length, type, flags, sequence, pid.
     static let headerSize = 16
 
-    // linux/netlink.h
-    static let error = UInt16(NLMSG_ERROR)
-    static let done = UInt16(NLMSG_DONE)
-    /// Data was lost.
-    static let overrun = UInt16(NLMSG_OVERRUN)
-    /// The dump was interrupted by a change: it may be inconsistent.
-    static let interruptedFlag = UInt16(NLM_F_DUMP_INTR)
-
     /// The messages of one datagram. What stands before a broken one is lost with it: the state is dumped again anyway.
     static func parse(_ bytes: ArraySlice<UInt8>) throws(NetlinkSocket.Failure) -> [NetlinkMessage] {
         var messages: [NetlinkMessage] = []
@@ -198,7 +175,6 @@ struct NetlinkMessage: Equatable, Sendable {
         return -code
     }
 
-    /// A message to the kernel.
     static func bytes(type: UInt16, flags: UInt16, sequence: UInt32, payload: [UInt8]) -> [UInt8] {
         native(UInt32(headerSize + payload.count)) + native(type) + native(flags) + native(sequence) + native(UInt32(0))
             + payload

@@ -62,7 +62,7 @@ package final class NetworkListener: Sendable {
     deinit { stop() }
 
     /// The state at the last dump; empty where the kernel cannot be asked.
-    package var snapshot: NetworkSnapshot { shared.snapshot }
+    package var snapshot: NetworkSnapshot { shared.now.snapshot }
 
     /// Whether a change is waited for: where the kernel is polled, it is then asked every 10 s instead of every 60 s.
     package func setUrgent(_ isUrgent: Bool) {
@@ -83,13 +83,13 @@ package final class NetworkListener: Sendable {
 
 /// What the listener and its thread share.
 final class NetworkSharedState: Sendable {
-    struct Requests {
+    struct State {
+        var snapshot = NetworkSnapshot()
         var isStopping = false
         var isUrgent = false
     }
 
-    private let current = Mutex(NetworkSnapshot())
-    private let requestState = Mutex(Requests())
+    private let state = Mutex(State())
     private let continuation: AsyncStream<NetworkEvent>.Continuation
     let heartbeat = Heartbeat("the network listener")
     /// Signalled where there is a new request.
@@ -105,20 +105,20 @@ final class NetworkSharedState: Sendable {
         self.wake = wake
     }
 
-    var snapshot: NetworkSnapshot { current.withLock { $0 } }
-    var requests: Requests { requestState.withLock { $0 } }
+    var now: State { state.withLock(\.self) }
 
-    func request(_ change: (inout Requests) -> Void) {
-        requestState.withLock { change(&$0) }
+    /// Asks something of the thread.
+    func request(_ change: (inout State) -> Void) {
+        state.withLock { change(&$0) }
         heartbeat.call()
         wake.signal()
     }
 
     /// - Parameter snapshot: `nil` where it could not be read.
     func publish(_ snapshot: NetworkSnapshot?, hasLostEvents: Bool = false, clock: NetworkEvent.Clock? = nil) {
-        let old = self.snapshot
+        let old = now.snapshot
         let new = snapshot ?? old
-        current.withLock { $0 = new }
+        state.withLock { $0.snapshot = new }
         continuation.yield(
             NetworkEvent(snapshot: new, reasons: old.changes(to: new), hasLostEvents: hasLostEvents, clock: clock))
     }
@@ -157,14 +157,13 @@ final class ListenerLoop {
         while true {
             HangPoint.listener.block()
             let ready = wait()
-            let requests = shared.requests
-            if requests.isStopping { return shared.heartbeat.end() }
+            if shared.now.isStopping { return shared.heartbeat.end() }
             if ready.clock {
                 alarm.reset()
                 tellClock()
             }
             if ready.hints { schedule.hint() }
-            if let next = nextDump(requests), next <= Self.now() { dump() }
+            if let next = nextDump, next <= Self.now() { dump() }
         }
     }
 
@@ -176,7 +175,7 @@ final class ListenerLoop {
         var descriptors = [shared.wake.descriptor, alarm.descriptor, listening].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        let timeout = nextDump(shared.requests).map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
+        let timeout = nextDump.map { Int32(clamping: max(0, ($0 - Self.now()).wholeMilliseconds + 1)) }
         shared.heartbeat.rest(atMost: nil)
         let count = poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1)
         shared.heartbeat.wake()
@@ -185,9 +184,9 @@ final class ListenerLoop {
         return (descriptors[1].revents != 0, descriptors[2].revents != 0)
     }
 
-    private func nextDump(_ requests: NetworkSharedState.Requests) -> Duration? {
+    private var nextDump: Duration? {
         guard hints == nil else { return schedule.next }
-        return lastDump + (requests.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
+        return lastDump + (shared.now.isUrgent ? kernel.pollEveryWhileUrgent : kernel.pollEvery)
     }
 
     /// As poll(2) counts its timeout.
@@ -202,7 +201,7 @@ final class ListenerLoop {
             lastDump = Self.now()
             return
         }
-        let hasLost = schedule.isHinted && hints.drain() == .fewerThanSent
+        let hasLost = schedule.isHinted && hints.drain()
         var isComplete = true
         do throws(NetlinkSocket.Failure) {
             shared.publish(try kernel.snapshot(), hasLostEvents: hasLost)
@@ -256,7 +255,6 @@ struct DumpSchedule: Sendable {
     /// When to dump; `nil` where there is nothing to dump for.
     var next: Duration? { isHinted ? earliest : planned }
 
-    /// Whether the last dump succeeded.
     var hasFailed: Bool { failures > 0 }
 
     mutating func hint() { isHinted = true }

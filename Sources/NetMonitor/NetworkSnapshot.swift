@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import PRSNLCore
 
 /// The network as the kernel describes it at one moment: links, addresses, default routes.
 package struct NetworkSnapshot: Sendable, Equatable {
@@ -102,18 +103,12 @@ extension NetworkSnapshot.Route {
 
 // Building a snapshot from the messages of a dump. Constants are those of linux/rtnetlink.h and linux/if*.h.
 extension NetworkSnapshot {
-    enum MessageType {
-        static let newLink = UInt16(RTM_NEWLINK)
-        static let newAddress = UInt16(RTM_NEWADDR)
-        static let newRoute = UInt16(RTM_NEWROUTE)
-    }
-
     /// Takes up one message of a dump; those of other kinds, and half ones, say nothing.
     mutating func take(_ message: NetlinkMessage) {
-        switch message.type {
-        case MessageType.newLink: takeLink(message.payload)
-        case MessageType.newAddress: takeAddress(message.payload)
-        case MessageType.newRoute: takeRoute(message.payload)
+        switch Int(message.type) {
+        case RTM_NEWLINK: takeLink(message.payload)
+        case RTM_NEWADDR: takeAddress(message.payload)
+        case RTM_NEWROUTE: takeRoute(message.payload)
         default: break
         }
     }
@@ -193,8 +188,7 @@ extension NetworkSnapshot {
     /// is shown as `?`. `nil` for an empty one.
     private static func name(_ text: String?) -> String? {
         guard let text, !text.isEmpty else { return nil }
-        let isPlain: (Unicode.Scalar) -> Bool = { $0.properties.generalCategory != .control }
-        return String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : "?" }))
+        return SafeText.withoutControls(text, by: "?")
     }
 
     fileprivate static func address(_ bytes: ArraySlice<UInt8>, family: UInt8) -> String? {
@@ -225,15 +219,19 @@ extension NetworkSnapshot {
         var one: Int32 = 1
         setsockopt(socket.descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size))
         var snapshot = NetworkSnapshot()
-        // Counters are most of a link's message.
-        let withoutCounters = NetlinkMessage.attribute(
-            UInt16(IFLA_EXT_MASK), NetlinkMessage.native(UInt32(RTEXT_FILTER_SKIP_STATS)))
-        try snapshot.take(socket, UInt16(RTM_GETLINK), [UInt8](repeating: 0, count: 16) + withoutCounters)
+        try snapshot.take(socket, UInt16(RTM_GETLINK), Self.linkRequest())
         try snapshot.take(socket, UInt16(RTM_GETADDR), [UInt8](repeating: 0, count: 8))
         var route = [UInt8](repeating: 0, count: 12)
         route[4] = UInt8(RT_TABLE_MAIN.rawValue)
         try snapshot.take(socket, UInt16(RTM_GETROUTE), route)
         return snapshot
+    }
+
+    /// `struct ifinfomsg` with a link's number, 0 for all of them; without the counters, which are most of a link's message.
+    static func linkRequest(_ index: Int32 = 0) -> [UInt8] {
+        [0, 0, 0, 0] + NetlinkMessage.native(index) + [UInt8](repeating: 0, count: 8)
+            + NetlinkMessage.attribute(
+                UInt16(IFLA_EXT_MASK), NetlinkMessage.native(UInt32(RTEXT_FILTER_SKIP_STATS)))
     }
 
     /// One list, which is asked for again where a change has come between its pieces.

@@ -83,12 +83,12 @@ package struct RouteCheck: Sendable {
         guard usesNetlink else { return plain }
         do throws(NetlinkSocket.Failure) {
             let socket = try NetlinkSocket()
-            guard let hop = RouteHop(try socket.ask(26, RouteHop.request(address))) else { return plain }
-            // Towards this machine itself: no link carries it.
-            if hop.isLocal { return plain }
-            guard let index = hop.link else { return plain }
+            // Towards this machine itself no link carries it.
+            guard let hop = RouteHop(try socket.ask(UInt16(RTM_GETROUTE), RouteHop.request(address))), !hop.isLocal,
+                let index = hop.link
+            else { return plain }
             var snapshot = NetworkSnapshot()
-            snapshot.take(try socket.ask(18, RouteHop.linkRequest(index)))
+            snapshot.take(try socket.ask(UInt16(RTM_GETLINK), NetworkSnapshot.linkRequest(index)))
             guard let link = snapshot.links[index] else { return plain }
             if !link.isUp { return .unroutable(reason: "\(link.name): down") }
             if !link.hasCarrier { return .unroutable(reason: "\(link.name): carrier lost") }
@@ -130,7 +130,7 @@ private struct RouteHop {
     var type: UInt8
 
     init?(_ message: NetlinkMessage) {
-        guard message.type == NetworkSnapshot.MessageType.newRoute, message.payload.count >= 12 else { return nil }
+        guard message.type == UInt16(RTM_NEWROUTE), message.payload.count >= 12 else { return nil }
         type = message.payload[message.payload.startIndex + 7]
         let attributes = NetlinkAttributes(message.payload.dropFirst(12))
         link = attributes.uint32(4).map { Int32(bitPattern: $0) }  // RTA_OIF
@@ -148,12 +148,6 @@ private struct RouteHop {
         bytes[0] = UInt8(address.family)
         bytes[1] = UInt8(address.bytes.count * 8)
         return bytes + NetlinkMessage.attribute(1, address.bytes)
-    }
-
-    /// `struct ifinfomsg` with the link's number; IFLA_EXT_MASK leaves its counters out.
-    static func linkRequest(_ index: Int32) -> [UInt8] {
-        [0, 0, 0, 0] + NetlinkMessage.native(index) + [UInt8](repeating: 0, count: 8)
-            + NetlinkMessage.attribute(29, NetlinkMessage.native(UInt32(8)))
     }
 }
 

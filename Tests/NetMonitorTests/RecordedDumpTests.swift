@@ -104,7 +104,7 @@ import Testing
 
     @Test func anErrorsCodeIsRead() throws {
         func code(_ payload: [UInt8]) -> Int32? {
-            NetlinkMessage(type: NetlinkMessage.error, flags: 0, sequence: 1, payload: payload[...]).errorCode
+            NetlinkMessage(type: 2, flags: 0, sequence: 1, payload: payload[...]).errorCode
         }
         #expect(code(NetlinkMessage.native(Int32(-22)) + [1, 2, 3]) == 22)
         #expect(code(NetlinkMessage.native(Int32(0))) == 0)

@@ -123,7 +123,7 @@ package final class SyncEngine: Sendable {
         if let failure = result.failure {
             network.noteFailure(failure, isProbe: true, at: time.now())
         } else {
-            network.noteProbe(at: time.now())
+            network.noteAnswer(isProbe: true, at: time.now())
         }
         return result
     }
