@@ -31,15 +31,15 @@ struct ConfigurationFile {
 
     private mutating func read(_ bytes: ArraySlice<UInt8>, _ line: Int) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            return report(line, nil, "this line is not UTF-8")
+            return report(line, "this line is not UTF-8")
         }
         let content = Self.withoutComment(text)
         if content.isEmpty { return }
         guard let equals = content.firstIndex(of: "=") else {
-            return report(line, nil, "this line is neither `key = value` nor a comment (#)")
+            return report(line, "this line is neither `key = value` nor a comment (#)")
         }
         let key = content[..<equals].trimmed
-        guard !key.isEmpty else { return report(line, nil, "this line has no key before the =") }
+        guard !key.isEmpty else { return report(line, "this line has no key before the =") }
         entries.append(Entry(line: line, key: key, value: content[content.index(after: equals)...].trimmed))
     }
 
@@ -53,17 +53,13 @@ struct ConfigurationFile {
         return line[...].trimmed
     }
 
-    private mutating func report(_ line: Int, _ key: String?, _ reason: String) {
-        problems.append(ConfigurationProblem(origin: .file(path, line: line), key: key, reason: reason))
+    private mutating func report(_ line: Int, _ reason: String) {
+        problems.append(ConfigurationProblem(origin: .file(path, line: line), key: nil, reason: reason))
     }
 }
 
 extension Substring {
-    var trimmed: String {
-        var text = self.drop(while: \.isWhitespace)
-        while let last = text.last, last.isWhitespace { text.removeLast() }
-        return String(text)
-    }
+    var trimmed: String { String(trimming(\.isWhitespace)) }
 }
 
 /// Reading a whole small file, with the reason where that fails.
@@ -73,21 +69,15 @@ enum SmallFile {
         let reason: String
 
         /// Of the call that has just failed.
-        static var last: Failure { Failure(errno: Glibc.errno, reason: String(cString: strerror(Glibc.errno))) }
+        static var last: Failure { Failure(Glibc.errno) }
     }
 
     /// Reads the open file to its end, but no more than `limit` bytes.
     static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         let (content, code) = Descriptors.read(descriptor, atMost: limit)
-        guard code == 0 else { throw Failure(errno: code, reason: String(cString: strerror(code))) }
+        guard code == 0 else { throw Failure(code) }
         guard content.count <= limit else { throw Failure(errno: EFBIG, reason: "larger than \(limit >> 10) KiB") }
         return content
-    }
-
-    /// Writes all of it.
-    static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Failure) {
-        let code = bytes.withUnsafeBytes { Descriptors.write($0, to: descriptor) }
-        if code != 0 { throw Failure(errno: code, reason: String(cString: strerror(code))) }
     }
 
     /// Opens for reading, as root with the rights of the user whose folder it is in. O_NONBLOCK keeps a FIFO without a writer
@@ -106,12 +96,15 @@ enum SmallFile {
     }
 }
 
+extension SmallFile.Failure {
+    init(_ code: Int32) { self.init(errno: code, reason: String(cString: strerror(code))) }
+}
+
 /// Quotation marks around a value, which people write as they would in a shell.
 enum Quotation {
-    static let marks: [Character] = ["\"", "'"]
-
     /// What stands between two equal marks. A value without any is kept as it is.
     static func strip(_ text: String) throws(Rejection) -> String {
+        let marks: [Character] = ["\"", "'"]
         guard let first = text.first, let last = text.last, marks.contains(first) || marks.contains(last) else {
             return text
         }

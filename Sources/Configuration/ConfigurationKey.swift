@@ -23,14 +23,12 @@ package struct ConfigurationKey: Sendable {
     /// The value that is parsed where none is given. `nil` where the default depends on the machine or there is none.
     package let defaultValue: String?
     let apply: @Sendable (String, inout DaemonConfiguration) throws(Rejection) -> Void
-    let show: @Sendable (DaemonConfiguration) -> String?
+    /// The value as text, as the configuration would write it. `nil` where none is set.
+    package let value: @Sendable (DaemonConfiguration) -> String?
 
     /// The name of the environment variable that stands above the file: `PRSNL_POLL_INTERVAL`.
     package var variable: String { Self.variablePrefix + name.uppercased() }
     package static let variablePrefix = "PRSNL_"
-
-    /// The value as text, as the configuration would write it. `nil` where none is set.
-    package func value(in configuration: DaemonConfiguration) -> String? { show(configuration) }
 
     package static func named(_ name: String) -> ConfigurationKey? { all.first { $0.name == name } }
 }
@@ -49,7 +47,7 @@ extension ConfigurationKey {
             name: name, type: type, defaultText: "`\(defaultValue)`", allowed: allowed, summary: summary,
             effect: effect, defaultValue: defaultValue,
             apply: { text, configuration throws(Rejection) in configuration[keyPath: property] = try parse(text) },
-            show: { describe($0[keyPath: property]) })
+            value: { describe($0[keyPath: property]) })
     }
 
     static func size(
@@ -78,7 +76,7 @@ extension ConfigurationKey {
                 guard !text.utf8.contains(0) else { throw Rejection("contains a NUL byte") }
                 configuration[keyPath: property] = text
             },
-            show: { $0[keyPath: property] })
+            value: { $0[keyPath: property] })
     }
 
     static func duration(

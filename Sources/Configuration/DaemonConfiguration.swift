@@ -75,7 +75,7 @@ extension ConfigurationKey {
             allowed: "http:// or https://, host, port, path prefix",
             summary: "The PRSNL server.", effect: .restart, defaultValue: nil,
             apply: { text, configuration throws(Rejection) in configuration.serverURL = try ServerURL(text) },
-            show: { $0.serverURL?.text }),
+            value: { $0.serverURL?.text }),
         .path(
             "api_key_file", \.apiKeyFile, default: "systemd's credential `api-key`, else none",
             "File with the API key or the login token; mode 0600 or 0400.", effect: .reload),
@@ -102,7 +102,7 @@ extension ConfigurationKey {
             apply: { text, configuration throws(Rejection) in
                 configuration.sync.sweepInterval = text == "auto" ? nil : try duration(text, from: "1s", to: "365d")
             },
-            show: { $0.sync.sweepInterval.map(DurationText.describe) ?? "auto" }),
+            value: { $0.sync.sweepInterval.map(DurationText.describe) ?? "auto" }),
         .number("page_size", \.sync.pageSize, in: 1...100, "Items asked for at once."),
         .duration(
             "lookup_interval", \.sync.lookupInterval, from: "1s", to: "1d", effect: .reload,
@@ -145,7 +145,7 @@ extension ConfigurationKey {
                 configuration.network.proxy = text == "none" ? "" : text
             },
             // A proxy's address may hold a password, so what is shown stops before it.
-            show: { configuration in configuration.network.proxy.map { $0.isEmpty ? "none" : withoutPassword($0) } }),
+            value: { configuration in configuration.network.proxy.map { $0.isEmpty ? "none" : withoutPassword($0) } }),
         .yesOrNo(
             "allow_insecure_http", \.network.allowInsecureHTTP, effect: .restart,
             "Allow http:// to a server that is not this machine."),

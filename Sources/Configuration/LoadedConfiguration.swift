@@ -88,10 +88,9 @@ private struct ConfigurationLoading {
                 result.hiddenFile = result.hiddenFile ?? path
                 return false
             }
-            problems.append(
-                ConfigurationProblem(
-                    code: .of(errno: error.errno, otherwise: .configUnreadable), origin: .file(path, line: 0), key: nil,
-                    reason: "cannot be read: \(error.reason)"))
+            report(
+                nil, "cannot be read: \(error.reason)", at: .file(path, line: 0),
+                code: .of(errno: error.errno, otherwise: .configUnreadable))
             return true
         }
         result.file = path
@@ -105,9 +104,7 @@ private struct ConfigurationLoading {
                 continue
             }
             if let earlier = lines.updateValue(entry.line, forKey: key.name) {
-                problems.append(
-                    ConfigurationProblem(
-                        origin: origin, key: key.name, reason: "is set twice: it stands in line \(earlier) already"))
+                report(key.name, "is set twice: it stands in line \(earlier) already", at: origin)
                 continue
             }
             take(key, entry.value, from: origin)
@@ -119,10 +116,9 @@ private struct ConfigurationLoading {
     private mutating func reportUnknown(_ name: String, _ origin: ConfigurationOrigin) {
         let names = ConfigurationKey.all.map(\.name)
         let nearest = EditDistance.nearest(to: name, among: names)
-        problems.append(
-            ConfigurationProblem(
-                origin: origin, key: name, reason: "is not a known key",
-                allowed: nearest == nil ? names.joined(separator: ", ") : nil, nearest: nearest))
+        report(
+            name, "is not a known key", at: origin, allowed: nearest == nil ? names.joined(separator: ", ") : nil,
+            nearest: nearest)
     }
 
     mutating func readEnvironment() {
@@ -149,10 +145,9 @@ private struct ConfigurationLoading {
             try key.apply(text, &result.configuration)
             result.origins[key.name] = origin
         } catch {
-            problems.append(
-                ConfigurationProblem(
-                    code: key.name == "server_url" ? .badServerURL : .configInvalid, origin: origin, key: key.name,
-                    reason: error.reason, allowed: key.allowed))
+            report(
+                key.name, error.reason, at: origin, code: key.name == "server_url" ? .badServerURL : .configInvalid,
+                allowed: key.allowed)
         }
     }
 
@@ -165,7 +160,7 @@ private struct ConfigurationLoading {
             if let path = DefaultPaths.database(environment) {
                 configuration.database = path
             } else {
-                report("database", "has no default, because there is no home directory; set it", .builtIn)
+                report("database", "has no default, because there is no home directory; set it")
             }
         }
         configuration.database = environment.absolute(configuration.database)
@@ -177,23 +172,28 @@ private struct ConfigurationLoading {
         if length > LoadedConfiguration.longestSocketPath {
             report(
                 "control_socket",
-                "is too long for a socket: \(length) bytes, of which \(LoadedConfiguration.longestSocketPath) are allowed",
-                result.origins["control_socket"] ?? .builtIn)
+                "is too long for a socket: \(length) bytes, of which \(LoadedConfiguration.longestSocketPath) are allowed"
+            )
         }
         if let url = configuration.serverURL, url.scheme == .http, !url.isLoopback,
             !configuration.network.allowInsecureHTTP
         {
-            problems.append(
-                ConfigurationProblem(
-                    code: .insecureServerURL, origin: result.origins["server_url"] ?? .builtIn, key: "server_url",
-                    reason: "is http:// to another machine, which shows the key to everyone in between",
-                    allowed: "https://, or http:// to this machine, or allow_insecure_http = yes"))
+            report(
+                "server_url", "is http:// to another machine, which shows the key to everyone in between",
+                code: .insecureServerURL, allowed: "https://, or http:// to this machine, or allow_insecure_http = yes")
         }
         result.configuration = configuration
     }
 
-    private mutating func report(_ key: String, _ reason: String, _ origin: ConfigurationOrigin) {
-        problems.append(ConfigurationProblem(origin: origin, key: key, reason: reason))
+    /// - Parameter origin: by default where the key's value is from.
+    private mutating func report(
+        _ key: String?, _ reason: String, at origin: ConfigurationOrigin? = nil, code: ErrorCode = .configInvalid,
+        allowed: String? = nil, nearest: String? = nil
+    ) {
+        problems.append(
+            ConfigurationProblem(
+                code: code, origin: origin ?? result.origins[key ?? ""] ?? .builtIn, key: key, reason: reason,
+                allowed: allowed, nearest: nearest))
     }
 }
 
@@ -244,12 +244,7 @@ package struct ProcessEnvironment: Sendable, Equatable {
     }
 
     /// `$HOME`, else the user database's. `nil` where neither is an absolute path.
-    var home: String? {
-        for candidate in [self["HOME"], homeDirectory] {
-            if let candidate, candidate.hasPrefix("/") { return candidate }
-        }
-        return nil
-    }
+    var home: String? { [self["HOME"], homeDirectory].compactMap(\.self).first { $0.hasPrefix("/") } }
 
     /// An XDG base directory: the variable where it is absolute (the specification ignores relative ones), else `fallback`
     /// below the home directory.

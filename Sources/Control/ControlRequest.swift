@@ -231,9 +231,9 @@ struct ReplyLine<Reply: ControlReply>: Encodable {
     let reply: Reply
 
     func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: ReplyKey.self)
+        var container = encoder.container(keyedBy: NamedKey.self)
         try container.encode(Reply.type, forKey: .type)
-        try container.encode(reply, forKey: ReplyKey(Reply.type))
+        try container.encode(reply, forKey: NamedKey(of: Reply.type))
     }
 }
 
@@ -245,9 +245,9 @@ enum ReceivedLine<Request: ControlRequest>: Decodable {
     case other
 
     init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: ReplyKey.self)
+        let container = try decoder.container(keyedBy: NamedKey.self)
         func read<Reply: ControlReply>(_ type: Reply.Type) throws -> Reply {
-            try container.decode(type, forKey: ReplyKey(type.type))
+            try container.decode(type, forKey: NamedKey(of: type.type))
         }
         switch try container.decode(String.self, forKey: .type) {
         case Request.Answer.type: self = .answer(try read(Request.Answer.self))
@@ -258,15 +258,9 @@ enum ReceivedLine<Request: ControlRequest>: Decodable {
     }
 }
 
-/// `type`, or the name of a reply.
-private struct ReplyKey: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
+extension NamedKey {
+    fileprivate static let type = NamedKey("type")
 
-    static let type = ReplyKey("type")
-
-    /// - Parameter type: as the line has it, while keys are in the form that they have in Swift.
-    init(_ type: String) { stringValue = JSONKeys.camel(type) }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
+    /// - Parameter type: of a reply, as the line has it, while keys are in the form that they have in Swift.
+    fileprivate init(of type: String) { self.init(JSONKeys.camel(type)) }
 }

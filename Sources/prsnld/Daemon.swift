@@ -120,24 +120,18 @@ struct Daemon {
         logger.setLevel(new.configuration.logLevel)
         var changed: [String] = []
         for key in ConfigurationKey.all {
-            let value = key.value(in: new.configuration)
-            guard value != key.value(in: loaded.configuration) else { continue }
+            let value = key.value(new.configuration)
+            guard value != key.value(loaded.configuration) else { continue }
             changed.append("\(key.name) = \(value ?? "none")" + (key.effect == .restart ? " (after a restart)" : ""))
         }
-        replaceChangedCredentials(new.configuration)
+        do throws(UserFacingError) { try parts.login.readAgain(new.configuration) } catch {
+            log(.warning, .config, error.inFull)
+        }
         parts.engine.apply(new.configuration.sync)
         groupRight.set(mayWrite: new.configuration.groupMayWrite)
         loaded = new
         log(
             .notice, .config,
             "configuration read again: \(changed.isEmpty ? "nothing changed" : changed.joined(separator: ", "))")
-    }
-
-    private func replaceChangedCredentials(_ configuration: DaemonConfiguration) {
-        do throws(UserFacingError) {
-            try parts.login.readAgain(configuration)
-        } catch {
-            log(.warning, .config, error.inFull)
-        }
     }
 }

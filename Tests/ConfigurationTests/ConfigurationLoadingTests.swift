@@ -106,7 +106,7 @@ import Testing
                 continue
             }
         }
-        let shown = ConfigurationKey.all.compactMap { $0.value(in: configuration) }.joined(separator: " ")
+        let shown = ConfigurationKey.all.compactMap { $0.value(configuration) }.joined(separator: " ")
         #expect(!shown.contains("hidden"))
         #expect(shown.contains("http://***@proxy.example.org:3128"))
     }

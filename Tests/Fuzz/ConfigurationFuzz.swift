@@ -64,7 +64,7 @@ extension FuzzTarget {
         for key in ConfigurationKey.all {
             // A proxy's password is not shown.
             if key.name == "proxy" { continue }
-            if let value = key.value(in: configuration) { text += "\(key.name) = \(value)\n" }
+            if let value = key.value(configuration) { text += "\(key.name) = \(value)\n" }
         }
         do throws(ConfigurationFailure) {
             var again = try load(Array(text.utf8)).configuration

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 package import PRSNLCore
 
@@ -28,7 +27,7 @@ package struct StoredLogin: Sendable, Equatable {
 /// whole at every moment: a new one is written under another name, brought to the disk, and put in its place by rename(2).
 package struct LoginFile: Sendable {
     package let path: String
-    private var temporaryPath: String { path + ".new" }
+    private var temporaryPath: String { WholeFile.next(path) }
 
     /// Two tokens and a URL. Something larger is another file.
     private static let maximumSize = 64 << 10
@@ -74,7 +73,7 @@ package struct LoginFile: Sendable {
         var texts: [String: String] = [:]
         var numbers: [String: String] = [:]
         do {
-            try JSONReader.read(bytes) { reader in
+            try JSONReader.read(whole: bytes) { reader in
                 try reader.object { name, reader in
                     switch try reader.kind() {
                     case .string: texts[name] = try reader.string()
@@ -82,7 +81,6 @@ package struct LoginFile: Sendable {
                     default: try reader.skip()
                     }
                 }
-                try reader.end()
             }
         } catch {
             return nil  // cut off, or not ours
@@ -114,24 +112,8 @@ package struct LoginFile: Sendable {
         do throws(SmallFile.Failure) {
             // Left by a process that died while it wrote. No one else writes here: there is one daemon per database.
             if unlink(temporaryPath) != 0, errno != ENOENT { throw .last }
-            let descriptor = prsnl_open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw .last }
-            do throws(SmallFile.Failure) {
-                defer { close(descriptor) }
-                // Also against the umask.
-                guard fchmod(descriptor, 0o600) == 0 else { throw .last }
-                try SmallFile.write(Array(text.utf8), to: descriptor)
-                guard fsync(descriptor) == 0 else { throw .last }
-            } catch {
-                unlink(temporaryPath)
-                throw error
-            }
-            CrashPoint.beforeLoginRename.reach()
-            guard rename(temporaryPath, path) == 0 else {
-                let failure = SmallFile.Failure.last
-                unlink(temporaryPath)
-                throw failure
-            }
+            let code = WholeFile.write(path, text, isKept: true) { CrashPoint.beforeLoginRename.reach() }
+            if code != 0 { throw SmallFile.Failure(code) }
             try syncFolder()
             CrashPoint.afterLoginRename.reach()
         } catch {
@@ -166,6 +148,6 @@ package struct LoginFile: Sendable {
 
     private func syncFolder() throws(SmallFile.Failure) {
         let code = Descriptors.synchronizeFolder(of: path)
-        if code != 0 { throw SmallFile.Failure(errno: code, reason: String(cString: strerror(code))) }
+        if code != 0 { throw SmallFile.Failure(code) }
     }
 }

@@ -56,8 +56,8 @@ package enum DefaultPaths {
 
     /// What the system's own daemon has when its configuration does not say otherwise: the directories that systemd makes
     /// for `StateDirectory=prsnld` and `RuntimeDirectory=prsnld`. prsnlctl looks there because it has no such variables.
-    package static let systemDatabase = "/var/lib/prsnld/prsnl.sqlite"
-    package static let systemControlSocket = "/run/prsnld/control.sock"
+    package static let systemDatabase = database(ofInstance: nil)
+    package static let systemControlSocket = controlSocket(ofInstance: nil)
 
     /// The configuration file of `prsnld@NAME.service`.
     package static func configurationFile(ofInstance name: String) -> String { "/etc/prsnld/\(name).conf" }
@@ -107,7 +107,8 @@ package enum DefaultPaths {
         return name.map(ServiceUnit.Kind.system) ?? .user
     }
 
-    /// What systemd makes for that unit (StateDirectory=, RuntimeDirectory=).
+    /// What systemd makes for that unit (StateDirectory=, RuntimeDirectory=). Those of an instance are not below the folders of
+    /// `prsnld.service`, whose rights would then count for it too.
     package static func directories(ofInstance name: String?) -> (state: String, runtime: String) {
         let folder = name.map { "prsnld-instances/\($0)" } ?? "prsnld"
         return ("/var/lib/\(folder)", "/run/\(folder)")
@@ -126,16 +127,20 @@ package enum DefaultPaths {
             .usage, "--instance takes the NAME of prsnld@NAME.service: ASCII letters, digits and `:-_.`, 64 at most.")
     }
 
-    /// What `prsnld@NAME.service` has. Not below the folders of `prsnld.service`, whose rights would then count for it too.
-    static func database(ofInstance name: String) -> String { "/var/lib/prsnld-instances/\(name)/\(databaseName)" }
+    static func database(ofInstance name: String?) -> String {
+        "\(directories(ofInstance: name).state)/\(databaseName)"
+    }
+
+    static func controlSocket(ofInstance name: String?) -> String {
+        "\(directories(ofInstance: name).runtime)/\(socketName)"
+    }
+
     /// Whether a folder is the state directory of the machine's daemon or of an instance (StateDirectory= in the units).
     package static func isMachines(_ folder: String) -> Bool {
         let name = folder.split(separator: "/").last.map(String.init) ?? ""
-        return "\(folder)/\(databaseName)" == systemDatabase
-            || isInstance(name) && "\(folder)/\(databaseName)" == database(ofInstance: name)
+        return folder == directories(ofInstance: nil).state
+            || isInstance(name) && folder == directories(ofInstance: name).state
     }
-
-    static func controlSocket(ofInstance name: String) -> String { "/run/prsnld-instances/\(name)/\(socketName)" }
 }
 
 /// Where prsnlctl finds the daemon and its file.
@@ -158,22 +163,20 @@ package struct ClientPaths: Sendable, Equatable {
             || isRoot && DefaultPaths.hasUnit("prsnld", exists: exists)
         let instance = DefaultPaths.instance(ofConfigurationFile: loaded.file)
         var other: String?
-        func choose(_ own: String, _ key: String, _ system: String, _ ofInstance: (String) -> String) -> String {
-            if loaded.origins[key] != nil { return own }
+        func choose(_ own: String, _ key: String, _ ofMachine: (_ instance: String?) -> String) -> String {
             // Of a person's own and of an instance there is one only, whether it is there yet or not.
-            if loaded.isOwn { return own }
-            if let instance { return ofInstance(instance) }
+            if loaded.origins[key] != nil || loaded.isOwn { return own }
+            let system = ofMachine(instance)
+            if instance != nil { return system }
             let places = prefersSystem ? [system, own] : [own, system]
             let found = places.filter(exists)
             other = found.count > 1 && own != system ? found[1] : nil
             return found.first ?? places[0]
         }
         controlSocket = choose(
-            loaded.configuration.controlSocket, "control_socket", DefaultPaths.systemControlSocket,
-            DefaultPaths.controlSocket(ofInstance:))
+            loaded.configuration.controlSocket, "control_socket", DefaultPaths.controlSocket(ofInstance:))
         otherSocket = other
-        database = choose(
-            loaded.configuration.database, "database", DefaultPaths.systemDatabase, DefaultPaths.database(ofInstance:))
+        database = choose(loaded.configuration.database, "database", DefaultPaths.database(ofInstance:))
         allowsNetworkFileSystem = loaded.configuration.allowsNetworkFileSystem
     }
 

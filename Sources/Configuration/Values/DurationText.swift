@@ -41,8 +41,7 @@ package enum DurationText {
 
     /// The shortest text that `parse` reads back, to the millisecond: `1h30m`.
     package static func describe(_ duration: Duration) -> String {
-        let (seconds, attoseconds) = duration.components
-        var rest = seconds * 1_000 + attoseconds / 1_000_000_000_000_000
+        var rest = duration.wholeMilliseconds
         guard rest > 0 else { return "0s" }
         var text = ""
         for unit in units where rest >= unit.milliseconds {

@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 import PRSNLCore
 
 /// The control socket in the file system: made, replaced when its daemon is dead, removed at the end.
@@ -81,26 +81,27 @@ struct ListeningSocket {
 }
 
 /// A path as unix(7) takes it.
-struct SocketAddress {
-    private var address: sockaddr_un
+package struct SocketAddress {
+    private var address = sockaddr_un()
+    private let length: socklen_t
 
     /// `nil` for a path that does not fit (107 bytes) or cannot be one.
-    init?(path: String) {
-        let bytes = Array(path.utf8)
-        address = sockaddr_un()
+    ///
+    /// - Parameter mayBeAbstract: where it begins with `@`, that stands for a NUL, and the address is not in the file system.
+    package init?(path: String, mayBeAbstract: Bool = false) {
+        var bytes = Array(path.utf8)
         guard !bytes.isEmpty, !bytes.contains(0), bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
             return nil
         }
+        if mayBeAbstract, bytes[0] == UInt8(ascii: "@") { bytes[0] = 0 }
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        // An abstract name is as long as it says; a path ends at its NUL either way.
+        length = socklen_t(MemoryLayout.offset(of: \sockaddr_un.sun_path).map { $0 + bytes.count } ?? 0)
     }
 
-    func with<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        withUnsafePointer(to: address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
+    package func with<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        Descriptors.withAddress(address) { pointer, _ in body(pointer, length) }
     }
 
     /// A new stream socket, closed on exec; -1 and errno where that fails.

@@ -40,11 +40,9 @@ struct PeerPolicy: Sendable, Equatable {
 /// `group_may_write`: whether members of the socket's group may change things. Counts from the next request on, also for
 /// those who are connected.
 package final class GroupRight: Sendable {
-    private let value: Atomic<Bool>
+    private let value = Atomic(false)
 
-    package init(mayWrite: Bool = false) {
-        value = Atomic(mayWrite)
-    }
+    package init() {}
 
     package var mayWrite: Bool { value.load(ordering: .relaxed) }
 

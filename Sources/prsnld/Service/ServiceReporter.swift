@@ -1,3 +1,4 @@
+import Control
 import Glibc
 import PRSNLCore
 import Requests
@@ -151,27 +152,15 @@ struct ServiceNotification: Sendable {
     /// - Throws: `control_socket_failed` with the reason; the daemon goes on without it.
     func send(_ messages: [Message], waits: Bool = true) throws(UserFacingError) {
         guard let address else { return }
-        var name = sockaddr_un()
-        var bytes = Array(address.utf8)
-        let capacity = MemoryLayout.size(ofValue: name.sun_path)
-        guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "@"), bytes.count < capacity
+        guard address.hasPrefix("/") || address.hasPrefix("@"),
+            let name = SocketAddress(path: address, mayBeAbstract: true)
         else { throw Self.failure("it is not a valid address") }
-        // An abstract address begins with a NUL, which the variable shows as @ (unix(7)).
-        if first == UInt8(ascii: "@") { bytes[0] = 0 }
-        name.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
-        // An abstract name is as long as it says; a path ends at its NUL either way.
-        let length = socklen_t(MemoryLayout.offset(of: \sockaddr_un.sun_path).map { $0 + bytes.count } ?? 0)
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw Self.failure(String(cString: strerror(errno))) }
         defer { close(descriptor) }
         let message = Array(messages.map(\.text).joined(separator: "\n").utf8)
         let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
-        let sent = withUnsafePointer(to: name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, message, message.count, flags, $0, length)
-            }
-        }
+        let sent = name.with { sendto(descriptor, message, message.count, flags, $0, $1) }
         guard sent == message.count else { throw Self.failure(String(cString: strerror(errno))) }
     }
 

@@ -17,7 +17,7 @@ enum CheckConfiguration {
         let nameWidth = (ConfigurationKey.all.map(\.name.count).max() ?? 0) + 2
         for key in ConfigurationKey.all {
             let padding = String(repeating: " ", count: nameWidth - key.name.count)
-            let value = SafeText.harmless(key.value(in: loaded.configuration) ?? "(\(plain(key.defaultText)))")
+            let value = SafeText.harmless(key.value(loaded.configuration) ?? "(\(plain(key.defaultText)))")
             lines.append("\(key.name)\(padding)\(value)  [\(loaded.origin(of: key))]")
         }
         lines.append("")
