@@ -65,10 +65,10 @@ import Testing
     private static let url = "https://example.org/again"
 
     private func fixture(
-        _ dialect: Dialect = .cursor, items: Int = 5, hidesCaptured: Bool = false
+        _ dialect: Dialect = .cursor, items: Int = 5, hidesCaptured: Bool = false, cleansURLs: Bool = false
     ) async throws -> PullFixture {
         try PullFixture(dialect, items: DevItem.generate(count: items, seed: 1)) {
-            $0.quirks.hidesCaptured = hidesCaptured
+            ($0.quirks.hidesCaptured, $0.quirks.cleansURLs) = (hidesCaptured, cleansURLs)
             $0.settling = .after(.seconds(5))
             $0.quirks.patchFails = false
             $0.quirks.capturesPerMinute = nil
@@ -209,6 +209,41 @@ import Testing
         #expect(try fixture.states().allSatisfy { $0 == .delivered }, "\(outbox)")
         #expect(fixture.server.items().first { $0.url == url }?.tags == ["fresh"])
         #expect(fixture.server.captures.count == 1)
+    }
+
+    /// The server asks for a cleaned URL, and compares the raw one: of that spelling it has another item.
+    @Test(arguments: [true, false], [true, false])
+    func anItemOfAnotherSpellingIsNotTheCaptures(_ isKnown: Bool, _ isRefused: Bool) async throws {
+        let fixture = try await fixture()
+        if isRefused { fixture.server.edit(fixture.server.items()[1].id) { $0.url = "https://bare.example" } }
+        if isKnown { try await fixture.pull() }
+        let theirs = fixture.server.addNew()[0].id
+        fixture.server.edit(theirs) { ($0.url, $0.title, $0.tags) = ("https://bare.example/", "Theirs", ["theirs"]) }
+        if isKnown { try await fixture.pull() }
+        fixture.time.advance(by: .seconds(7_200))
+        fixture.server.script(.closeBeforeAnswering, on: .capture)
+        try await fixture.accept(.url("https://bare.example", title: "Mine", tags: ["mine"]))
+        for _ in 0..<3 { try await fixture.carryAll() }
+        let outbox = try fixture.outbox()
+        #expect(fixture.server.items().count { $0.url == "https://bare.example" } == 1, "\(outbox)")
+        #expect(fixture.server.captures.count == (isRefused ? 0 : 1), "\(outbox)")
+        let other = fixture.server.item(theirs)
+        #expect((other?.title, other?.tags) == ("Theirs", ["theirs"]))
+        try fixture.expectSound()
+    }
+
+    /// It is made once, whatever becomes of the answer: what may be ours under another address is not sent again unasked.
+    @Test(arguments: Dialect.allCases, [true, false])
+    func anAddressThatTheServerCleansIsCapturedOnce(_ dialect: Dialect, _ isLost: Bool) async throws {
+        let fixture = try await fixture(dialect, cleansURLs: true)
+        try await fixture.pull()
+        if isLost { fixture.server.script(.closeAfterApplying, on: .capture) }
+        try await fixture.accept(.url("http://Example.org/Page?a=1#part", title: "Mine", tags: ["mine"]))
+        for _ in 0..<4 { try await fixture.carryAll() }
+        let outbox = try fixture.outbox()
+        #expect(fixture.server.captures.count == 1, "\(outbox)")
+        #expect(outbox[0].hasPrefix(isLost ? "#1 capture parked outcome_undecidable" : "#1 capture delivered"), "\(outbox)")
+        try fixture.expectSound()
     }
 
     // MARK: A summary that the server fills in

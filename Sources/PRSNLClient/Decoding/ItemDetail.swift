@@ -5,6 +5,7 @@ package import PRSNLCore
 package struct ItemDetail: Sendable, Equatable {
     package var id: String
     package var title: String?
+    package var url: String?
     package var summary: String?
     /// The main server fills an empty summary from its analysis. Its timeline does not.
     package var isSummaryOfAnalysis = false
@@ -38,7 +39,7 @@ extension ItemDetail {
         guard let found = value.said("id")?.text else { throw .unexpectedShape("the item has no id") }
         guard ItemTextDecoder.isSame(found, id) else { throw .unexpectedShape("it is another item") }
         self.init(
-            id: id, title: value.said("title")?.text, summary: value.said("summary")?.text,
+            id: id, title: value.said("title")?.text, url: value.said("url")?.text, summary: value.said("summary")?.text,
             content: value.said("content")?.text, tags: value.said("tags")?.texts,
             updatedAt: value.time("updated_at", "updatedAt"))
         isSummaryOfAnalysis = summary != nil && summary == value["metadata"]?["ai_analysis"]?["summary"]?.text

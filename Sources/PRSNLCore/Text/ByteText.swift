@@ -114,6 +114,34 @@ package enum ServerText {
         squeezed(left ?? "").utf8.elementsEqual(squeezed(right ?? "").utf8)
     }
 
+    /// Whether both may be spellings of one address. Servers write it in small letters, encode what is not ASCII, and cut a usual port,
+    /// the fragment, parameters, or the slash at the end.
+    package static func isSameAddress(_ left: String, _ right: String) -> Bool {
+        let (left, right) = (address(left), address(right))
+        return left.place == right.place
+            && (left.parameters.isSubset(of: right.parameters) || right.parameters.isSubset(of: left.parameters))
+    }
+
+    private static func address(_ url: String) -> (place: [Substring], parameters: Set<Substring>) {
+        let parts = percentDecoded(url).lowercased().prefix { $0 != "#" }.split(separator: "?", maxSplits: 1)
+        // Without the scheme; the host is the first.
+        var place = parts.first?.split(separator: "/") ?? []
+        if place.first?.last == ":" { place.removeFirst() }
+        for port in [":80", ":443"] where place.first?.hasSuffix(port) == true { place[0].removeLast(port.count) }
+        return (place, Set(parts.dropFirst().first?.split(separator: "&") ?? []))
+    }
+
+    private static func percentDecoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            let code = byte == UInt8(ascii: "%") ? UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) : nil
+            if code != nil { rest = rest.dropFirst(2) }
+            bytes.append(code ?? byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Whether a title only stands for one that is to come.
     package static func isPlaceholder(_ title: String?) -> Bool {
         guard let title = title?.trimmingWhiteSpace() else { return true }

@@ -114,7 +114,7 @@ extension NewItem {
     /// Whether this is perhaps what the server made of it. Wide rather than narrow: an item that is held back is shown a
     /// moment later, one that is not is shown twice.
     func mayHaveBecome(_ item: TimelineItem) -> Bool {
-        if let url { return item.url == url || item.url == url + "/" }
+        if let url { return item.url.map { ServerText.isSameAddress($0, url) } ?? false }
         guard (item.url ?? "").isEmpty else { return false }
         let note = note ?? ""
         return ServerText.isPlaceholder(item.title) || item.title == title

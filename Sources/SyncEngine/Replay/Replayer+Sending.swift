@@ -9,7 +9,9 @@ extension Replayer {
         var (task, attempt) = (task, OutboxAttempt(.lookup, startedAt: time.now()))
         let event: OutboxMachine.Event
         do {
-            if let outcome = try await lookup.lookOnceMore(task) {
+            if let outcome = try await lookup.lookOnceMore(task),
+                outcome.state == .delivered || !shared.settings.resendUnknown
+            {
                 // What would go along with it was not sent.
                 task.others = []
                 event = .lookedUp(outcome)

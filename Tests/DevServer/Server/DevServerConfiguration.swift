@@ -126,6 +126,8 @@ extension DevServer {
         package var squeezesText = false
         /// A note's text is put into other words when it is processed, and its title is made of these.
         package var rewritesText = false
+        /// A captured address is kept with its host in small letters, a slash behind a bare host, and without a fragment.
+        package var cleansURLs = false
         /// Dialect C: no `POST /api/capture/check-duplicate`.
         package var lacksCheckDuplicate = false
         /// Dialects C and P: the text of a pending item is there, as that of old rows which stay so.

@@ -51,15 +51,26 @@ struct CreationSearch: Sendable {
         return hasOurTitle(other) || other.updatedAt ?? other.createdAt > other.createdAt
     }
 
+    /// Whether it may be ours although its URL is another one: servers clean addresses, or follow a redirect. To take it for ours could
+    /// lose ours, and to take it for another could double ours.
+    func mayBeRewritten(_ other: TimelineItem) -> Bool {
+        guard let url = item.url, let theirs = other.url, !theirs.isEmpty, theirs != url,
+            ServerTime(other.createdAt) >= oldest, !knows(other.id)
+        else { return false }
+        return ServerText.isSameAddress(theirs, url)
+            || item.title != nil && ServerText.isSame(other.title, item.title) && hasOurTags(other)
+    }
+
     /// Whether the answer to the creation shows what was sent. Only the small server shows the item.
     func isShown(by other: TimelineItem) -> Bool {
-        ServerText.isSame(other.title, WriteBody.expressTitle(item)) && hasOurURL(other)
+        ServerText.isSame(other.title, WriteBody.expressTitle(item))
+            && (hasOurURL(other) || item.url.map { ServerText.isSameAddress($0, other.url ?? "") } ?? false)
             && (item.url != nil || ServerText.isSqueezedSame(other.content ?? "", item.note))
     }
 
     private func hasOurURL(_ other: TimelineItem) -> Bool {
         guard let url = item.url else { return (other.url ?? "").isEmpty }
-        return other.url == url || other.url == url + "/"
+        return other.url == url
     }
 
     /// Without their `content`, the server has no text for the candidates yet, or never shows it.
@@ -181,21 +192,28 @@ extension OutboxLookup {
         ServerTime(dialect == .express ? item.updatedAt ?? item.createdAt : item.createdAt)
     }
 
+    /// What the newest pages have.
+    struct Candidates {
+        var items: [ByteText: TimelineItem] = [:]
+        /// Items of other URLs that may be it all the same.
+        var rewritten: [TimelineItem] = []
+        /// Whether the list has anything of what was there before the send. A list that has nothing proves nothing.
+        var isWhole: Bool
+
+        var sorted: [TimelineItem] { items.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) } }
+    }
+
     /// Reads the newest pages, as far down as a candidate can be.
-    ///
-    /// - Returns: Also whether the list has anything of what was there before the send. A list that has nothing proves nothing.
-    func candidates(
-        of search: CreationSearch
-    ) async throws(SyncFailure) -> (items: [TimelineItem], isWhole: Bool) {
+    func candidates(of search: CreationSearch) async throws(SyncFailure) -> Candidates {
         try await PageSize.fitting(Self.pageSize) { limit throws(SyncFailure) in
-            var found: [ByteText: TimelineItem] = [:]
-            var isWhole = search.knowsNone
+            var found = Candidates(isWhole: search.knowsNone)
             _ = try await readDown(limit) { page in
-                for item in page.items where search.isCandidate(item) { found[ByteText(item.id)] = item }
-                isWhole = isWhole || page.items.contains { search.knows($0.id) }
+                for item in page.items where search.isCandidate(item) { found.items[ByteText(item.id)] = item }
+                found.rewritten += page.items.filter(search.mayBeRewritten)
+                found.isWhole = found.isWhole || page.items.contains { search.knows($0.id) }
                 return page.items.last.map { place($0) < search.oldest } ?? true
             }
-            return (found.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }, isWhole)
+            return found
         }
     }
 

@@ -165,12 +165,11 @@ struct OutboxLookup: Sendable {
 
     private func find(_ item: NewItem, _ url: String, _ entry: OutboxEntry) async throws -> Whereabouts {
         let existing = try await existing(url)
-        // The server compares the raw URL when it refuses it, and a cleaned one when it is asked.
         let copied = try await store.itemID(url: url)
         // No attempt of ours can have made it.
         guard let sentAt = try await store.firstUnknownSend(of: entry.id) else {
             if let there = existing?.id ?? copied { return .was(try await delivery(of: there)) }
-            let others = try await candidates(of: search(item, since: entry.acceptedAt)).items
+            let others = try await candidates(of: search(item, since: entry.acceptedAt)).sorted
             guard let other = others.first else { return .nowhere }
             try await prove()
             return .was(try await delivery(of: other.id))
@@ -183,7 +182,8 @@ struct OutboxLookup: Sendable {
             return .was(try await delivery(of: existing.id))
         }
         let search = search(item, since: sentAt)
-        var found = try await candidates(of: search).items
+        let newest = try await candidates(of: search)
+        var found = newest.sorted
         if let existing, !found.contains(where: { ByteText($0.id) == ByteText(existing.id) }) {
             var item = TimelineItem(id: existing.id, createdAt: existing.createdAt ?? .latest)
             (item.title, item.url) = (existing.title, url)
@@ -197,7 +197,9 @@ struct OutboxLookup: Sendable {
         switch search.outcome(free) {
         case .found(let id): return .ours(WriteOutcome.Delivery(serverID: id))
         case .absent:
-            guard let other = found.first?.id ?? copied else { return .nowhere }
+            guard let other = found.first?.id ?? copied else {
+                return try await self.free(newest.rewritten, for: entry).isEmpty ? .nowhere : .ambiguous
+            }
             return .was(try await delivery(of: other))
         case .unsettled, .ambiguous: return .ambiguous
         }
@@ -223,17 +225,19 @@ struct OutboxLookup: Sendable {
         return ServerTime(at: min(here, now), ahead: ahead - tolerance)
     }
 
-    /// What the server says that it has for the URL. That it has none proves nothing: it asks for a cleaned URL, and keeps the raw one.
+    /// The item that the server names for the URL. It asks for a cleaned URL, and keeps and compares the raw one: that it has none proves
+    /// nothing, and one of another spelling is another item.
     private func existing(_ url: String) async throws -> ExistingItem? {
         guard dialect == .cursor else { return nil }
-        do {
-            let existing = try await session.existing(url: url)
-            try await prove()
-            return existing
-        } catch let error as APIError where [404, 405, 501].contains(error.status) {
+        var named: ExistingItem?
+        do throws(APIError) { named = try await session.existing(url: url) } catch {
             // A server without the endpoint: the newest pages tell, as on dialects P and E.
+            guard [404, 405, 501].contains(error.status) else { throw error }
             return nil
         }
+        if let id = named?.id, let kept = try await session.item(id)?.url, kept != url { named = nil }
+        try await prove()
+        return named
     }
 
     /// An item that is not this entry's work, with what the server has in its fields, as far as its answer tells.
@@ -265,10 +269,13 @@ struct OutboxLookup: Sendable {
     /// - Returns: `nil` for what is sent.
     func lookOnceMore(_ task: OutboxTask) async throws -> WriteOutcome? {
         guard task.entry.state == .queued, let evidence = task.evidence,
-            let item = try await store.sentItem(of: task.entry.id),
-            case .found(let id) = try await outcome(item, task, evidence)
+            let item = try await store.sentItem(of: task.entry.id)
         else { return nil }
-        return found(id)
+        switch try await outcome(item, task, evidence) {
+        case .found(let id): return found(id)
+        case .absent: return nil
+        case .unsettled, .ambiguous: return undecided(task, sure: .parked(.undecidable))
+        }
     }
 
     private func found(_ id: String) -> WriteOutcome {
@@ -281,15 +288,16 @@ struct OutboxLookup: Sendable {
         let sentAt = try await store.firstUnknownSend(of: task.entry.id)
         let search = CreationSearch(
             item: item, evidence: evidence, dialect: dialect, sentAt: sentAt.map { serverTime(of: $0) })
-        let (candidates, isWhole) = try await candidates(of: search)
-        var found = try await free(candidates, for: task.entry)
+        let newest = try await candidates(of: search)
+        var found = try await free(newest.sorted, for: task.entry)
         for (index, there) in found.enumerated() where there.content == nil && item.url == nil {
             found[index].content = try await store.content(of: there.id, version: there.updatedAt)
             if found[index].content == nil { found[index].content = try await session.item(there.id)?.content }
         }
         try await prove()
         let outcome = search.outcome(found)
-        return outcome == .absent && !isWhole ? .unsettled : outcome
+        if outcome == .absent, try await !free(newest.rewritten, for: task.entry).isEmpty { return .ambiguous }
+        return outcome == .absent && !newest.isWhole ? .unsettled : outcome
     }
 
     /// Proves the account that the answers of this session were given to.

@@ -42,7 +42,7 @@ extension ServerState {
         }
         captureCount += 1
         var capture = DevServer.Capture(number: captureCount, id: "", owner: account.id, receivedAt: now)
-        capture.url = url
+        capture.url = quirks.cleansURLs ? url.map(Self.normalised) : url
         capture.title = title
         capture.content = content
         capture.highlight = highlight
@@ -124,8 +124,9 @@ extension ServerState {
     }
 
     /// A bare host gains a slash. Scheme and host become lower case.
-    private static func normalised(_ url: String) -> String {
-        guard let schemeEnd = url.range(of: "://") else { return url }
+    static func normalised(_ url: String) -> String {
+        let url = url.prefix { $0 != "#" }
+        guard let schemeEnd = url.range(of: "://") else { return String(url) }
         let rest = url[schemeEnd.upperBound...]
         let hostEnd = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
         let tail = rest[hostEnd...]

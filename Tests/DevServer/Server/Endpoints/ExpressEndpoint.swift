@@ -71,6 +71,7 @@ extension ServerState {
             status: "active",
             owner: viewer.owner(configuration.testUser) ?? configuration.accounts.first?.id ?? DevAccount.owner.id)
         item.apply(members)
+        if quirks.cleansURLs { item.url = item.url.map(Self.normalised) }
         items.add(item)
         var capture = DevServer.Capture(number: captureCount, id: item.id, owner: item.owner, receivedAt: now)
         capture.url = members["url"]?.string
