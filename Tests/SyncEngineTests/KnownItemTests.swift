@@ -65,10 +65,12 @@ import Testing
     private static let url = "https://example.org/again"
 
     private func fixture(
-        _ dialect: Dialect = .cursor, items: Int = 5, hidesCaptured: Bool = false, cleansURLs: Bool = false
+        _ dialect: Dialect = .cursor, items: Int = 5, hidesCaptured: Bool = false, cleansURLs: Bool = false,
+        escapesText: Bool = false
     ) async throws -> PullFixture {
         try PullFixture(dialect, items: DevItem.generate(count: items, seed: 1)) {
             ($0.quirks.hidesCaptured, $0.quirks.cleansURLs) = (hidesCaptured, cleansURLs)
+            $0.quirks.escapesText = escapesText
             $0.settling = .after(.seconds(5))
             $0.quirks.patchFails = false
             $0.quirks.capturesPerMinute = nil
@@ -214,21 +216,27 @@ import Testing
     /// The server asks for a cleaned URL, and compares the raw one: of that spelling it has another item.
     @Test(arguments: [true, false], [true, false])
     func anItemOfAnotherSpellingIsNotTheCaptures(_ isKnown: Bool, _ isRefused: Bool) async throws {
+        try await makeOnce("https://bare.example", beside: "https://bare.example/", isKnown: isKnown, isRefused: isRefused)
+        let (composed, decomposed) = ("https://example.org/caf\u{e9}", "https://example.org/cafe\u{301}")
+        try await makeOnce(composed, beside: decomposed, isKnown: isKnown, isRefused: isRefused)
+    }
+
+    private func makeOnce(_ url: String, beside other: String, isKnown: Bool, isRefused: Bool) async throws {
         let fixture = try await fixture()
-        if isRefused { fixture.server.edit(fixture.server.items()[1].id) { $0.url = "https://bare.example" } }
+        if isRefused { fixture.server.edit(fixture.server.items()[1].id) { $0.url = url } }
         if isKnown { try await fixture.pull() }
         let theirs = fixture.server.addNew()[0].id
-        fixture.server.edit(theirs) { ($0.url, $0.title, $0.tags) = ("https://bare.example/", "Theirs", ["theirs"]) }
+        fixture.server.edit(theirs) { ($0.url, $0.title, $0.tags) = (other, "Theirs", ["theirs"]) }
         if isKnown { try await fixture.pull() }
         fixture.time.advance(by: .seconds(7_200))
         fixture.server.script(.closeBeforeAnswering, on: .capture)
-        try await fixture.accept(.url("https://bare.example", title: "Mine", tags: ["mine"]))
+        try await fixture.accept(.url(url, title: "Mine", tags: ["mine"]))
         for _ in 0..<3 { try await fixture.carryAll() }
         let outbox = try fixture.outbox()
-        #expect(fixture.server.items().count { $0.url == "https://bare.example" } == 1, "\(outbox)")
+        #expect(fixture.server.items().count { ByteText($0.url ?? "") == ByteText(url) } == 1, "\(outbox)")
         #expect(fixture.server.captures.count == (isRefused ? 0 : 1), "\(outbox)")
-        let other = fixture.server.item(theirs)
-        #expect((other?.title, other?.tags) == ("Theirs", ["theirs"]))
+        let there = fixture.server.item(theirs)
+        #expect((there?.title, there?.tags) == ("Theirs", ["theirs"]))
         try fixture.expectSound()
     }
 
@@ -244,6 +252,19 @@ import Testing
         #expect(fixture.server.captures.count == 1, "\(outbox)")
         #expect(outbox[0].hasPrefix(isLost ? "#1 capture parked outcome_undecidable" : "#1 capture delivered"), "\(outbox)")
         try fixture.expectSound()
+    }
+
+    /// A note of few words and one tag, of which the server keeps other characters.
+    @Test(arguments: Dialect.allCases, [true, false])
+    func aNoteThatTheServerEscapesIsMadeOnce(_ dialect: Dialect, _ isLost: Bool) async throws {
+        let fixture = try await fixture(dialect, escapesText: true)
+        try await fixture.pull()
+        if isLost { fixture.server.script(.closeAfterApplying, on: .capture) }
+        try await fixture.accept(.note("Brot&Butter", tags: ["w"]))
+        for _ in 0..<4 { try await fixture.carryAll() }
+        let outbox = try fixture.outbox()
+        #expect(fixture.server.captures.count == 1, "\(outbox)")
+        #expect(outbox[0].hasPrefix(isLost ? "#1 note parked outcome_undecidable" : "#1 note delivered"), "\(outbox)")
     }
 
     // MARK: A summary that the server fills in

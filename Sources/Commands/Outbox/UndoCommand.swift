@@ -32,7 +32,7 @@ extension UndoOutcome: OutboxText {
             let time = acceptedAt.map { " The last command that wrote was at \(Formatting.time($0))." } ?? ""
             lines.append("Nothing was taken back.\(time)")
         }
-        if droppedSince, !undone {
+        if droppedSince {
             lines.append(
                 "What `queue drop` gave up since, or `restore` of what was not deleted yet, does not come back.")
         }

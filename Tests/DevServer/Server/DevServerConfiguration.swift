@@ -128,6 +128,8 @@ extension DevServer {
         package var rewritesText = false
         /// A captured address is kept with its host in small letters, a slash behind a bare host, and without a fragment.
         package var cleansURLs = false
+        /// Texts and titles of new items are kept with `&amp;` for `&`.
+        package var escapesText = false
         /// Dialect C: no `POST /api/capture/check-duplicate`.
         package var lacksCheckDuplicate = false
         /// Dialects C and P: the text of a pending item is there, as that of old rows which stay so.

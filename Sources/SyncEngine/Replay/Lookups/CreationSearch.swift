@@ -54,23 +54,22 @@ struct CreationSearch: Sendable {
     /// Whether it may be ours although its URL is another one: servers clean addresses, or follow a redirect. To take it for ours could
     /// lose ours, and to take it for another could double ours.
     func mayBeRewritten(_ other: TimelineItem) -> Bool {
-        guard let url = item.url, let theirs = other.url, !theirs.isEmpty, theirs != url,
+        guard let url = item.url, let theirs = other.url, !theirs.isEmpty, !hasOurURL(other),
             ServerTime(other.createdAt) >= oldest, !knows(other.id)
         else { return false }
         return ServerText.isSameAddress(theirs, url)
             || item.title != nil && ServerText.isSame(other.title, item.title) && hasOurTags(other)
     }
 
-    /// Whether the answer to the creation shows what was sent. Only the small server shows the item.
+    /// Whether the answer to the creation shows what was sent, or what a server may have made of it. Only the small server shows the item.
     func isShown(by other: TimelineItem) -> Bool {
-        ServerText.isSame(other.title, WriteBody.expressTitle(item))
-            && (hasOurURL(other) || item.url.map { ServerText.isSameAddress($0, other.url ?? "") } ?? false)
-            && (item.url != nil || ServerText.isSqueezedSame(other.content ?? "", item.note))
+        if let url = item.url { return hasOurTitle(other) || ServerText.isSameAddress(url, other.url ?? "") }
+        return (other.url ?? "").isEmpty && isLike(other, other.content ?? "")
     }
 
     private func hasOurURL(_ other: TimelineItem) -> Bool {
-        guard let url = item.url else { return (other.url ?? "").isEmpty }
-        return other.url == url
+        // Byte for byte, as servers compare them.
+        ByteText(item.url ?? "") == ByteText(other.url ?? "")
     }
 
     /// Without their `content`, the server has no text for the candidates yet, or never shows it.
@@ -103,9 +102,7 @@ struct CreationSearch: Sendable {
                 // Else it is another client's note of the same words, or was edited elsewhere.
                 return (isKeptAsSent ? isAsSent(other) : hasNoForeignTag(other)) ? .found(id: other.id) : .ambiguous
             }
-            // Cleaned or rewritten by the server, or another note that begins the same way.
-            let isLike = ServerText.isSame(content, item.note) || hasOurTitle(other) || mayBeRewritten(other, content)
-            return isLike ? .ambiguous : .absent
+            return isLike(other, content) ? .ambiguous : .absent
         }
         if other.status == TimelineItem.pendingStatus { return .unsettled }
         if hasDerivedTitle(other) { return .found(id: other.id) }
@@ -125,16 +122,17 @@ struct CreationSearch: Sendable {
         return [note, ServerText.squeezed(note)].contains { NoteTitle.isDerived(title, from: $0) }
     }
 
-    /// It may be ours, with another title and another text. The small server keeps both until someone changes the item. The others put a
-    /// note into other words when they process it: then it has just our tags, or more than half of the words of the
-    /// shorter text.
-    private func mayBeRewritten(_ other: TimelineItem, _ content: String) -> Bool {
+    /// Whether it is our note as a server cleans it, or puts it into other words: with our title, just our tags, or more than half of the
+    /// words of the shorter text. It may also be another note that begins the same way.
+    private func isLike(_ other: TimelineItem, _ content: String) -> Bool {
+        if ServerText.isSame(content, item.note) || hasOurTitle(other) { return true }
         guard hasTagsLikeOurs(other) else { return false }
-        if isKeptAsSent { return other.updatedAt ?? other.createdAt > other.createdAt }
-        if !ourTags.isEmpty, hasOurTags(other) { return true }
+        // The small server puts nothing into other words. But someone may have changed it there since.
+        if isKeptAsSent ? other.updatedAt ?? other.createdAt > other.createdAt : !ourTags.isEmpty && hasOurTags(other) {
+            return true
+        }
         let (ours, theirs) = (Self.words(item.note ?? ""), Self.words(content))
-        let fewer = min(ours.count, theirs.count)
-        return 2 * ours.intersection(theirs).count > fewer
+        return 2 * ours.intersection(theirs).count > min(ours.count, theirs.count)
     }
 
     /// From U+0E00 on are the scripts without spaces (Thai, Chinese, Japanese): each of their characters counts as a word.

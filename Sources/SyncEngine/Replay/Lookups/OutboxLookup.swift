@@ -235,7 +235,9 @@ struct OutboxLookup: Sendable {
             guard [404, 405, 501].contains(error.status) else { throw error }
             return nil
         }
-        if let id = named?.id, let kept = try await session.item(id)?.url, kept != url { named = nil }
+        if let id = named?.id, let kept = try await session.item(id)?.url, ByteText(kept) != ByteText(url) {
+            named = nil
+        }
         try await prove()
         return named
     }

@@ -43,8 +43,8 @@ extension ServerState {
         captureCount += 1
         var capture = DevServer.Capture(number: captureCount, id: "", owner: account.id, receivedAt: now)
         capture.url = quirks.cleansURLs ? url.map(Self.normalised) : url
-        capture.title = title
-        capture.content = content
+        capture.title = quirks.escapesText ? title.map(Self.escaped) : title
+        capture.content = quirks.escapesText ? content.map(Self.escaped) : content
         capture.highlight = highlight
         capture.tags = tags ?? []
         capture.type = type
@@ -122,6 +122,8 @@ extension ServerState {
         object.end(&response.body)
         response.body.append(UInt8(ascii: "}"))
     }
+
+    static func escaped(_ text: String) -> String { text.replacing("&", with: "&amp;") }
 
     /// A bare host gains a slash. Scheme and host become lower case.
     static func normalised(_ url: String) -> String {

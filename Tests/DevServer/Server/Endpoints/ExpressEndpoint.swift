@@ -72,6 +72,9 @@ extension ServerState {
             owner: viewer.owner(configuration.testUser) ?? configuration.accounts.first?.id ?? DevAccount.owner.id)
         item.apply(members)
         if quirks.cleansURLs { item.url = item.url.map(Self.normalised) }
+        if quirks.escapesText {
+            (item.title, item.content) = (Self.escaped(item.title), item.content.map(Self.escaped))
+        }
         items.add(item)
         var capture = DevServer.Capture(number: captureCount, id: item.id, owner: item.owner, receivedAt: now)
         capture.url = members["url"]?.string
