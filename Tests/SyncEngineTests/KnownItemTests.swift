@@ -216,7 +216,8 @@ import Testing
     /// The server asks for a cleaned URL, and compares the raw one: of that spelling it has another item.
     @Test(arguments: [true, false], [true, false])
     func anItemOfAnotherSpellingIsNotTheCaptures(_ isKnown: Bool, _ isRefused: Bool) async throws {
-        try await makeOnce("https://bare.example", beside: "https://bare.example/", isKnown: isKnown, isRefused: isRefused)
+        try await makeOnce(
+            "https://bare.example", beside: "https://bare.example/", isKnown: isKnown, isRefused: isRefused)
         let (composed, decomposed) = ("https://example.org/caf\u{e9}", "https://example.org/cafe\u{301}")
         try await makeOnce(composed, beside: decomposed, isKnown: isKnown, isRefused: isRefused)
     }
@@ -250,7 +251,8 @@ import Testing
         for _ in 0..<4 { try await fixture.carryAll() }
         let outbox = try fixture.outbox()
         #expect(fixture.server.captures.count == 1, "\(outbox)")
-        #expect(outbox[0].hasPrefix(isLost ? "#1 capture parked outcome_undecidable" : "#1 capture delivered"), "\(outbox)")
+        #expect(
+            outbox[0].hasPrefix(isLost ? "#1 capture parked outcome_undecidable" : "#1 capture delivered"), "\(outbox)")
         try fixture.expectSound()
     }
 

@@ -39,7 +39,8 @@ extension ItemDetail {
         guard let found = value.said("id")?.text else { throw .unexpectedShape("the item has no id") }
         guard ItemTextDecoder.isSame(found, id) else { throw .unexpectedShape("it is another item") }
         self.init(
-            id: id, title: value.said("title")?.text, url: value.said("url")?.text, summary: value.said("summary")?.text,
+            id: id, title: value.said("title")?.text, url: value.said("url")?.text,
+            summary: value.said("summary")?.text,
             content: value.said("content")?.text, tags: value.said("tags")?.texts,
             updatedAt: value.time("updated_at", "updatedAt"))
         isSummaryOfAnalysis = summary != nil && summary == value["metadata"]?["ai_analysis"]?["summary"]?.text

@@ -334,7 +334,8 @@ extension Store {
     package func requireTextRoom(_ size: Int = 0) throws(UserFacingError) {
         try requireRoom(leaving: largestSize / 16 + size)
         var disk = statvfs()
-        guard statvfs(path, &disk) == 0 else { return }
+        // Some file systems count no blocks.
+        guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return }
         let free = Int(clamping: UInt64(disk.f_bavail) &* UInt64(disk.f_frsize))
         // What is written goes through the log first.
         let needed = Self.textReserve + 2 * size

@@ -274,9 +274,9 @@ struct Puller: Sendable {
         try await record(.check) { committer throws(SyncFailure) in
             let check = AbsenceCheck(store: store, identity: identity, time: time, requests: committer.requests)
             var record = committer.record
-            let held = try await check.run(&record, accepted: accepted, manual: manual)
-            committer.record = record
-            return held
+            // What was deleted before it failed counts.
+            defer { committer.record = record }
+            return try await check.run(&record, accepted: accepted, manual: manual)
         }
     }
 

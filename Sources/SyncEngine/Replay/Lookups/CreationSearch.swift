@@ -193,7 +193,7 @@ extension OutboxLookup {
     /// What the newest pages have.
     struct Candidates {
         var items: [ByteText: TimelineItem] = [:]
-        /// Items of other URLs that may be it all the same.
+        /// Items of other URLs that may be it (`mayBeRewritten`).
         var rewritten: [TimelineItem] = []
         /// Whether the list has anything of what was there before the send. A list that has nothing proves nothing.
         var isWhole: Bool

@@ -11,7 +11,7 @@ struct ItemTable: Sendable {
 
     private struct OwnedURL: Hashable, Sendable {
         var owner: String
-        var url: String
+        var url: ByteText
     }
 
     /// Rendered items are kept up to so many: at 800 bytes, 160 MB.
@@ -60,7 +60,7 @@ struct ItemTable: Sendable {
 
     /// The oldest item of this account with a URL, compared as text, hidden or not.
     func firstItem(url: String, owner: String) -> DevItem? {
-        (slotsByURL[OwnedURL(owner: owner, url: url)] ?? []).compactMap { entries[Int($0)]?.item }
+        (slotsByURL[OwnedURL(owner: owner, url: ByteText(url))] ?? []).compactMap { entries[Int($0)]?.item }
             .min { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
@@ -219,14 +219,14 @@ struct ItemTable: Sendable {
         }
         slotByID[ByteText(entry.item.id)] = slot
         if let url = entry.item.url {
-            slotsByURL[OwnedURL(owner: entry.item.owner, url: url), default: []].append(slot)
+            slotsByURL[OwnedURL(owner: entry.item.owner, url: ByteText(url)), default: []].append(slot)
         }
         return slot
     }
 
     private mutating func forgetURL(of item: DevItem, slot: Int32) {
         guard let url = item.url else { return }
-        let key = OwnedURL(owner: item.owner, url: url)
+        let key = OwnedURL(owner: item.owner, url: ByteText(url))
         slotsByURL[key]?.removeAll { $0 == slot }
         if slotsByURL[key]?.isEmpty == true { slotsByURL[key] = nil }
     }
