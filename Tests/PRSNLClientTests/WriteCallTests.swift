@@ -223,7 +223,8 @@ struct WriteCallTests {
 
     private static func detail(_ item: DevItem) -> ItemDetail {
         ItemDetail(
-            id: item.id, title: item.title, summary: item.summary, content: item.content, tags: item.tags,
+            id: item.id, title: item.title, url: item.url, summary: item.summary, content: item.content,
+            tags: item.tags,
             updatedAt: item.updatedAt)
     }
 
