@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 RELEASE := .build/release
 # When the release build was last made; binaries that nothing was changed in keep their date.
 BUILT := .build/release-built
-SWIFT_BUILD := $(SWIFT) build
+SWIFT_BUILD := $(SWIFT) build -Xswiftc -warnings-as-errors
 # lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
 # pack-relative-relocs: what the program's own pointers need at each start is read from 9 KB, not from 1 MB (DT_RELR, which
 # glibc knows since 2.36). cross-module-optimization: a page of a sweep takes a twentieth less CPU, the build half a minute more.
@@ -82,6 +82,7 @@ help:
 	@echo 'make fuzz         libFuzzer on what comes from outside, FUZZ_SECONDS=60 for each target; ONLY=netlink for one'
 	@echo 'make install      as root: programs, units, manual pages in PREFIX=/usr/local; DESTDIR=… for a folder'
 	@echo 'make uninstall    removes what make install made; configuration and copy stay'
+	@echo 'make debian13     as root: demo, tests and package in a fresh Debian 13, with the Swift of that; debian12 likewise'
 	@echo 'make deb          the Debian package, in .build/deb'
 	@echo 'make clean        removes .build and .run'
 
@@ -234,6 +235,15 @@ check: lint build test test-user demo recipes
 	        $(MAKE) --no-print-directory storm STORM_SECONDS=60 LONG_SEARCH=; }
 	@$(MAKE) --no-print-directory text-kills KILLS=40
 	@$(MAKE) --no-print-directory start-kills KILLS=200
+
+# The whole way of a newcomer, in a fresh Debian of its own below .run, as root: its Swift, demo, tests, package. Debian 12 gets
+# this machine's Swift.
+.PHONY: debian12 debian13
+debian12: SUITE := bookworm
+debian13: SUITE := trixie
+debian12 debian13:
+	@$(SETUP) packages debootstrap
+	@.make/in-debian $(SUITE) .run/$@
 
 .PHONY: bench
 bench: setup-build setup-bench setup-tour

@@ -264,15 +264,22 @@ package actor Store {
         do {
             try connection.synchronize(durably: durably)
             var rows = 0
-            let result = try connection.transaction {
+            let result: Result
+            // Not `transaction`: Swift 6.0 takes what the body returns for shared with this actor.
+            try connection.begin()
+            do {
                 if !markedOpen { try connection.execute("UPDATE copy SET stopped_cleanly = 0") }
-                guard ofIndex else {
+                if ofIndex {
+                    result = try connection.withoutErasing { try body(connection) }
+                } else {
                     notes?.forget()
-                    let result = try body(connection)
+                    result = try body(connection)
                     rows = if let notes { try notes.save(origin) } else { try ChangeLog.openIfComplete(connection) }
-                    return result
                 }
-                return try connection.withoutErasing { try body(connection) }
+                try connection.commit()
+            } catch {
+                connection.rollBack()
+                throw error
             }
             markedOpen = true
             if rows > 0 {

@@ -40,13 +40,13 @@ import Testing
         (#"{"note":"\ud800"}"#, "half of a surrogate pair"), (#"{"\u001b[2J":1}"#, #""\u{1B}[2J" is not a known"#),
     ])
     func whatIsNoItemIsRefusedWithItsReason(text: String, part: String) throws {
-        let error = try #require(throws: UserFacingError.self) { try line(text) }
+        let error = try #require(thrown(UserFacingError.self) { try line(text) })
         #expect(error.code == .writeInvalid)
         #expect(error.message.contains(part), "\(error.message)")
     }
 
     @Test func bytesThatAreNotUTF8AreRefused() throws {
-        let error = try #require(throws: UserFacingError.self) { try CaptureLine.item([0x68, 0xFF]) }
+        let error = try #require(thrown(UserFacingError.self) { try CaptureLine.item([0x68, 0xFF]) })
         #expect(error.message == "The line is not UTF-8.")
     }
 

@@ -21,7 +21,7 @@ import Testing
     }
 
     private func problems(_ text: String, _ variables: [String: String] = [:]) throws -> [ConfigurationProblem] {
-        let failure = #expect(throws: ConfigurationFailure.self) { try load(text, variables) }
+        let failure = thrown(ConfigurationFailure.self) { try load(text, variables) }
         return failure?.problems ?? []
     }
 
@@ -177,17 +177,17 @@ import Testing
     }
 
     @Test func theErrorOfSeveralProblemsHasALineForEach() throws {
-        let failure = #expect(throws: ConfigurationFailure.self) { try load("a = 1\nserver_url = x") }
+        let failure = thrown(ConfigurationFailure.self) { try load("a = 1\nserver_url = x") }
         let error = try #require(failure).userFacing
         #expect(error.code == .configInvalid)
         #expect(error.message.split(separator: "\n").count == 2)
-        let one = #expect(throws: ConfigurationFailure.self) { try load("server_url = x") }
+        let one = thrown(ConfigurationFailure.self) { try load("server_url = x") }
         #expect(one?.userFacing.code == .badServerURL)
     }
 
     @Test func textThatIsNotUTF8IsNamedByItsLine() throws {
         try TestFile.write(Array("page_size = 5\n".utf8) + [0xFF, 0xFE], to: folder.file("p.conf"))
-        let failure = #expect(throws: ConfigurationFailure.self) {
+        let failure = thrown(ConfigurationFailure.self) {
             try LoadedConfiguration.load(file: folder.file("p.conf"), environment: environment())
         }
         #expect(failure?.problems.first?.description == "\(folder.file("p.conf")):2: this line is not UTF-8")
@@ -202,7 +202,7 @@ import Testing
 
     @Test func aFileThatIsNamedMustExistAndBeReadable() throws {
         for path in [folder.file("nowhere.conf"), folder.path] {
-            let failure = #expect(throws: ConfigurationFailure.self) {
+            let failure = thrown(ConfigurationFailure.self) {
                 try LoadedConfiguration.load(file: path, environment: environment())
             }
             #expect(failure?.userFacing.code == .configUnreadable)
@@ -274,7 +274,7 @@ import Testing
 
     @Test func withoutAHomeDirectoryTheDatabaseMustBeNamed() throws {
         try TestFile.write("", to: folder.file("p.conf"))
-        let failure = #expect(throws: ConfigurationFailure.self) {
+        let failure = thrown(ConfigurationFailure.self) {
             try LoadedConfiguration.load(file: folder.file("p.conf"), environment: ProcessEnvironment())
         }
         #expect(failure?.problems.first?.key == "database")

@@ -27,7 +27,7 @@ import Testing
     func aFileThatOthersCanUseIsRefused(mode: UInt32) throws {
         try TestFile.write("not-a-real-key", to: folder.file("key"), mode: mode)
         #expect(code(folder.file("key")) == .keyFileExposed)
-        let error = #expect(throws: UserFacingError.self) { try KeyFile.read(path: folder.file("key")) }
+        let error = thrown(UserFacingError.self) { try KeyFile.read(path: folder.file("key")) }
         #expect(error?.nextCommand == "chmod 600 \(folder.file("key"))")
     }
 

@@ -1,4 +1,5 @@
 import PRSNLCore
+import TestSupport
 import Testing
 
 @testable import Configuration
@@ -65,7 +66,7 @@ import Testing
         "https://[::1]x", "https://münchen.example", "https://ex\\ample.org", "https://exam;ple.org",
     ])
     func addressesThatCannotBeUsedAreRefused(text: String) {
-        let rejection = #expect(throws: Rejection.self) { try ServerURL(text) }
+        let rejection = thrown(Rejection.self) { try ServerURL(text) }
         #expect(rejection?.reason.contains("secret") == false)
     }
 }

@@ -46,7 +46,7 @@ struct PeerTests {
     private func code(_ line: String?) throws -> String? { try RawClient.error(line)?.codeName }
 
     @Test(arguments: [
-        member, secondMember, OtherUser(61_004, groups: (1...200).map { 62_000 + $0 } + [group]),
+        member, secondMember, OtherUser(61_004, groups: Array(62_001...62_200) + [group]),
         OtherUser(61_005, groups: [65_534, group]),
     ])
     func aMemberMayLookAndNotChange(member: OtherUser) async throws {

@@ -1,4 +1,5 @@
 import PRSNLCore
+import TestSupport
 import Testing
 
 @testable import PRSNLClient
@@ -18,7 +19,7 @@ struct CredentialsTests {
         "", " \n\n", "fake-a\nfake-b", "two words", "späße", "nul\0", String(repeating: "x", count: 8_193),
     ])
     func aKeyFileOfAnotherFormIsRefusedWithoutShowingIt(_ text: String) {
-        let error = #expect(throws: UserFacingError.self) { try Credentials.parse(text) }
+        let error = thrown(UserFacingError.self) { try Credentials.parse(text) }
         #expect(error?.code == .keyFileInvalid)
         for word in ["fake-a", "two words", "späße", "xxx"] { #expect(error?.description.contains(word) == false) }
     }

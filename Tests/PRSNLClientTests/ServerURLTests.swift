@@ -1,4 +1,5 @@
 import PRSNLCore
+import TestSupport
 import Testing
 
 @testable import PRSNLClient
@@ -24,7 +25,7 @@ struct ServerURLTests {
         ("file:///etc/passwd", .badServerURL), ("https://example.org\n", .badServerURL),
     ])
     func anAddressThatCannotBeUsedIsRefused(_ text: String, _ code: ErrorCode) {
-        let error = #expect(throws: UserFacingError.self) { try ServerURL.server(text, allowInsecureHTTP: false) }
+        let error = thrown(UserFacingError.self) { try ServerURL.server(text, allowInsecureHTTP: false) }
         #expect(error?.code == code)
         #expect(error?.description.contains("fake") == false)
     }

@@ -7,7 +7,7 @@ import Testing
 struct TimelinePageTests {
     @Test func aPageOfMoreElementsThanWereAskedForIsRefused() throws {
         let zeros = Array(repeating: "0", count: 1_001).joined(separator: ",")
-        let cause = #expect(throws: APIError.DecodingCause.self) {
+        let cause = thrown(APIError.DecodingCause.self) {
             _ = try TimelinePage.Decoder.decode(Array(#"{"items":[\#(zeros)],"next_cursor":null}"#.utf8), limit: 100)
         }
         #expect(cause == .unexpectedShape("more than 1000 items on a page"))

@@ -376,7 +376,7 @@ struct TransportTests {
         for server in ["http://127.0.0.1:3000", "http://localhost:3000", "http://[::1]:3000"] {
             #expect(try proxy(server, nil) == "")
             #expect(try proxy(server, "http://127.0.0.1:8080") == "http://127.0.0.1:8080")
-            let error = #expect(throws: UserFacingError.self) { try proxy(server, "http://proxy.example:3128") }
+            let error = thrown(UserFacingError.self) { try proxy(server, "http://proxy.example:3128") }
             #expect(error?.code == .insecureServerURL)
             #expect(try proxy(server, "http://proxy.example:3128", insecure: true) == "http://proxy.example:3128")
         }

@@ -127,7 +127,7 @@ import Testing
 
     @Test func whoOnlyReadsIsToldOfNoWrite() throws {
         try TestFile.write(String(repeating: "no database ", count: 1_000), to: fixture.path)
-        let error = #expect(throws: UserFacingError.self) { try StoreReader(path: fixture.path) }
+        let error = thrown(UserFacingError.self) { try StoreReader(path: fixture.path) }
         #expect(error?.code == .notADatabase && error?.consequence == nil, "\(String(describing: error))")
     }
 }

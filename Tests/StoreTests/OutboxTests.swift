@@ -241,7 +241,7 @@ import Testing
             ("server-1", "#1 may have made it, and its outcome is not known yet"),
             (StoreFixture.item(2).id, "it waits to be deleted"),
         ] {
-            let error = #expect(throws: UserFacingError.self) { try reader.item(id) }
+            let error = thrown(UserFacingError.self) { try reader.item(id) }
             #expect(error?.message == "The item \(id) is hidden: \(reason).")
         }
         await store.close()

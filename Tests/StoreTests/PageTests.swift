@@ -67,7 +67,9 @@ import Testing
         await store.close()
     }
 
-    @Test(arguments: ItemColumn.all.map(\.name).filter { $0 != "id" })
+    static let fields = ItemColumn.all.map(\.name).filter { $0 != "id" }
+
+    @Test(arguments: fields)
     func eachFieldIsComparedAndWritten(_ column: String) async throws {
         let store = try fixture.open()
         let page = Fixture.page([Fixture.item(1)])

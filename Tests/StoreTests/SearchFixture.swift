@@ -1,4 +1,5 @@
 import PRSNLCore
+import Synchronization
 import TestSupport
 
 @testable import Store
@@ -47,10 +48,12 @@ extension Store {
 
     /// One step, in which a document takes so long.
     func indexSome(each duration: Duration) throws(UserFacingError) -> Bool {
-        var time = Duration.zero
+        let time = Mutex(Duration.zero)
         return try indexSome(now: StoreFixture.now) {
-            time += duration
-            return time
+            time.withLock {
+                $0 += duration
+                return $0
+            }
         }
     }
 

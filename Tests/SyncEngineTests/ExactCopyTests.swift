@@ -48,7 +48,8 @@ import Testing
         let outside = try fixture.truth().filter { !$0.contains("|\(instant)|") }
         #expect(try fixture.copy().filter { !$0.contains("|\(instant)|") } == outside, "all the others are exact")
         let reached = try fixture.copy().filter { $0.split(separator: "|")[1] == "\(instant)" }.count
-        #expect(reached == (try await fixture.reachable(at: instant)))
+        let reachable = try await fixture.reachable(at: instant)
+        #expect(reached == reachable)
         // Asked again, it says the same and writes nothing.
         let rows = try fixture.copy()
         #expect(try await fixture.pull(full: true).problem?.code == .crowdedInstant)

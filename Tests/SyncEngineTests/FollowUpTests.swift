@@ -443,11 +443,13 @@ import Testing
         let capture = try await fixture.accept(.url(url))
         try await fixture.carryAll()
         try #require(try fixture.outbox() == ["#1 capture delivered was already there"])
-        let error = await #expect(throws: UserFacingError.self) {
+        await #expect {
             try await fixture.accept(.delete(item: capture.itemID))
+        } throws: {
+            let error = $0 as? UserFacingError
+            return error?.code == .itemUnknown
+                && error?.recoverySuggestion == "To delete that older item: `prsnlctl delete \(item)`."
         }
-        #expect(error?.code == .itemUnknown)
-        #expect(error?.recoverySuggestion == "To delete that older item: `prsnlctl delete \(item)`.")
         try await fixture.accept(.edit(item: capture.itemID, ItemEdit(tags: ["ours"])))
         try await fixture.carryAll()
         #expect(fixture.server.item(item)?.tags == ["ours"])

@@ -36,6 +36,17 @@ package func eventually(
     _ = try await eventually(what, within: deadline) { () async throws -> Void? in try await condition() ? () : nil }
 }
 
+/// The error of this type that the body throws; `nil` when it throws nothing, or another one. `#expect(throws:)` returns it
+/// since Swift 6.1 only.
+package func thrown<Failure: Error, Value>(_ type: Failure.Type, _ body: () throws -> Value) -> Failure? {
+    do {
+        _ = try body()
+        return nil
+    } catch {
+        return error as? Failure
+    }
+}
+
 /// The code of the `UserFacingError` that the body throws; `nil` when it throws nothing. Other errors are rethrown.
 package func errorCode(_ body: () throws -> Void) throws -> ErrorCode? {
     do {

@@ -8,15 +8,14 @@ struct BashCompletion {
     init(_ table: CommandTable) { self.table = table }
 
     var script: String {
-        let lines =
-            [
-                "# bash completion for \(table.program); written by prsnl-pages from its table of commands.",
-                "\(function)() {",
-                "    COMPREPLY=()",
-                "    local current=${COMP_WORDS[COMP_CWORD]} command='' operands=0 option='' word i",
-            ]
-            + walk + values + words
-            + ["}"] + (table.asks ? asked : []) + ["complete -F \(function) \(table.program)"]
+        let head = [
+            "# bash completion for \(table.program); written by prsnl-pages from its table of commands.",
+            "\(function)() {",
+            "    COMPREPLY=()",
+            "    local current=${COMP_WORDS[COMP_CWORD]} command='' operands=0 option='' word i",
+        ]
+        let tail = ["}"] + (table.asks ? asked : []) + ["complete -F \(function) \(table.program)"]
+        let lines = head + walk + values + words + tail
         return lines.map { $0 + "\n" }.joined()
     }
 

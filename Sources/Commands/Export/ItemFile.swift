@@ -188,7 +188,7 @@ struct ItemFile {
     func renewed(_ document: ItemDocument, _ provenance: Provenance) -> (bytes: [UInt8], isLossy: Bool) {
         // The item has changed in nothing that a file says: what a person has changed can stay.
         if let line = head.line, head.provenance?.hash == document.hash {
-            return (bytes[..<line.lowerBound] + provenance.line + bytes[line.upperBound...], false)
+            return (Array(bytes[..<line.lowerBound]) + provenance.line + Array(bytes[line.upperBound...]), false)
         }
         return (document.file(provenance, below: below), !isAsWritten)
     }

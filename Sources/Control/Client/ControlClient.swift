@@ -22,6 +22,17 @@ package struct ControlClient: ~Copyable {
     package init(
         path: String, timeout: Duration = .seconds(5), announced: (database: String, process: Int32)? = nil
     ) throws(UserFacingError) {
+        self.init(descriptor: try Self.connected(path, timeout, announced), path: path)
+    }
+
+    private init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    private static func connected(
+        _ path: String, _ timeout: Duration, _ announced: (database: String, process: Int32)?
+    ) throws(UserFacingError) -> Int32 {
         guard let address = SocketAddress(path: path) else {
             throw UserFacingError(
                 .usage, "The socket path \(path) is empty or longer than 107 bytes.",
@@ -46,8 +57,7 @@ package struct ControlClient: ~Copyable {
             close(descriptor)
             throw error
         }
-        self.descriptor = descriptor
-        self.path = path
+        return descriptor
     }
 
     deinit { close(descriptor) }

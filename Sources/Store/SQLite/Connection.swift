@@ -268,16 +268,23 @@ final class Connection {
     /// BEGIN IMMEDIATE, because a transaction that begins by reading cannot wait for a lock when it comes to write
     /// (https://sqlite.org/lang_transaction.html).
     func transaction<Result>(_ body: () throws -> Result) throws -> Result {
-        try cached("BEGIN IMMEDIATE").run()
+        try begin()
         do {
             let result = try body()
-            try cached("COMMIT").run()
+            try commit()
             return result
         } catch {
-            // Some failures (a full disk, for one) have already rolled back by themselves. Then there is nothing open.
-            if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+            rollBack()
             throw error
         }
+    }
+
+    func begin() throws { try cached("BEGIN IMMEDIATE").run() }
+    func commit() throws { try cached("COMMIT").run() }
+
+    /// Some failures (a full disk, for one) have already rolled back by themselves. Then there is nothing open.
+    func rollBack() {
+        if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
     }
 
     /// Runs reads in one transaction, so that they are of one moment.

@@ -44,7 +44,7 @@ extension Store {
     /// - Returns: False where there was nothing to do: everything that is committed can be found.
     /// - Throws: `disk_full` where the room that is left is for items and writes; `database_damaged` where the index, or the
     ///   file, is damaged.
-    package func indexSome(now: Timestamp, uptime: () -> Duration) throws(UserFacingError) -> Bool {
+    package func indexSome(now: Timestamp, uptime: @Sendable () -> Duration) throws(UserFacingError) -> Bool {
         if copiesBack() { return true }
         if try removesRetiredIndex() { return true }
         if try isOutdated() {

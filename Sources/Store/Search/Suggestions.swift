@@ -122,7 +122,7 @@ extension String {
         func isPart(_ character: Character?) -> Bool { character.map { $0.isLetter || $0.isNumber } ?? false }
         for range in ranges(of: word)
         where !isPart(self[..<range.lowerBound].last) && !isPart(self[range.upperBound...].first) {
-            return self[..<range.lowerBound] + other + self[range.upperBound...]
+            return String(self[..<range.lowerBound]) + other + String(self[range.upperBound...])
         }
         return self
     }

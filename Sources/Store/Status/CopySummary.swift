@@ -153,7 +153,11 @@ extension CopySummary {
         copy.possiblyMoreAt = try TimestampCollision.all(connection)
         for count in CopyCount.all { copy[count.name] = Int(try connection.integer(count.query)) }
         copy.complete = coverage.isComplete && copy.possiblyMoreAt.isEmpty && copy["rejected"] == 0
-        if !reader.lacks("item_body") { copy.texts = try Texts(connection, self) }
+        if !reader.lacks("item_body") {
+            var texts = Texts()
+            try texts.read(connection, self)
+            copy.texts = texts
+        }
         if !reader.lacks("search_state.folding") { copy.search = try SearchState(connection) }
         if let epoch = try connection.text("SELECT epoch FROM change_state") {
             copy.verified = LastVerification(beside: reader.path, epoch: epoch)
@@ -236,9 +240,8 @@ extension CopySummary {
 }
 
 extension CopySummary.Texts {
-    init(_ connection: Connection, _ summary: CopySummary) throws {
+    mutating func read(_ connection: Connection, _ summary: CopySummary) throws {
         let copy = summary.copy
-        self.init()
         guard summary.server.dialect != .express else {
             // They come with the timeline.
             (complete, asOf, present) = (copy.complete, copy.editsAsOf, copy.live)

@@ -82,18 +82,19 @@ extension PullRecord {
         guard let kind = row.text("kind").flatMap(Kind.init), let start = row.timestamp("started_at") else {
             return nil
         }
-        self.init(kind: kind, startedAt: start)
-        id = row.int64("id")
-        endedAt = row.timestamp("ended_at")
-        outcome = row.text("outcome").flatMap(Outcome.init) ?? .failed
-        requests = row.int("requests")
-        pages = row.int("pages")
-        added = row.int("added")
-        changed = row.int("changed")
-        deleted = row.int("deleted")
-        suspects = row.int("suspects")
-        rejected = row.int("rejected")
-        errorCode = row.text("error_code")
+        var record = PullRecord(kind: kind, startedAt: start)
+        record.id = row.int64("id")
+        record.endedAt = row.timestamp("ended_at")
+        record.outcome = row.text("outcome").flatMap(Outcome.init) ?? .failed
+        record.requests = row.int("requests")
+        record.pages = row.int("pages")
+        record.added = row.int("added")
+        record.changed = row.int("changed")
+        record.deleted = row.int("deleted")
+        record.suspects = row.int("suspects")
+        record.rejected = row.int("rejected")
+        record.errorCode = row.text("error_code")
+        self = record
     }
 }
 
