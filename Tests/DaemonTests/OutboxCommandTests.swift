@@ -188,6 +188,8 @@ import Testing
         #expect(ended.exit == .status(4), "\(ended)")
         #expect(ended.stdout.hasPrefix("parked #1:"), "\(ended)")
         #expect(try await fixture.control("status").exit == .status(4))
+        let health = try await fixture.control("status", "--quiet")
+        #expect(health.exit == .status(0) && health.stdout + health.stderr == "", "a restart would not help: \(health)")
         let shown = try fixture.decode(EntryReport.self, try await fixture.control("queue", "show", "#1", "--json"))
         #expect(shown.write["title"] == .text("changed here"))
         #expect(shown.base?["title"] == .text(item.title))
@@ -198,6 +200,9 @@ import Testing
         #expect(try await fixture.control("retry-queue", "1").exit == .status(0))
         try await eventually("the edit") { fixture.server.item(item.id)?.title == "changed here" }
         #expect(try await daemon.terminate() == .status(0))
+        let ill = try await fixture.control("status", "--quiet")
+        #expect(ill.exit == .status(3) && ill.stdout == "" && ill.stderr.contains("No daemon answers."), "\(ill)")
+        #expect(try await fixture.control("status", "--quiet", "--watch").exit == .status(2))
     }
 
     @Test func whoWaitsIsToldWhatFor() async throws {

@@ -1,4 +1,5 @@
 import Configuration
+import Console
 import Control
 import Glibc
 import PRSNLCore
@@ -8,7 +9,9 @@ import Requests
 enum StatusCommand {
     static let command = Command(
         "status", "Show how complete and how fresh the copy is.",
-        examples: [("", "Whether the copy is complete, and how old.")], options: [.watch], onlyReads: true
+        examples: [("", "Whether the copy is complete, and how old.")],
+        options: [.watch, CommandOption("--quiet", nil, "Print nothing; exit code 0 if the daemon answers.")],
+        onlyReads: true
     ) { context, arguments throws(UserFacingError) in
         func report() throws(UserFacingError) -> StatusReport {
             let report = try context.answer(StatusRequest())
@@ -17,8 +20,16 @@ enum StatusCommand {
             }
             return report
         }
-        if arguments.has("--watch") { return try Watch.run(context, report, line: \.sentence) }
+        if arguments.has("--watch") {
+            if arguments.has("--quiet") { throw arguments.failure("--watch prints, and --quiet forbids it") }
+            return try Watch.run(context, report, line: \.sentence)
+        }
         let report = try report()
+        // For what starts a daemon again that does not answer. A write that waits for a person would wait after that too.
+        if arguments.has("--quiet") {
+            guard report.source == .daemon else { throw UserFacingError(.daemonNotRunning, "No daemon answers.") }
+            return .fine
+        }
         try context.write(report)
         if context.isText { for warning in Cursor.readers(context).warnings { context.say(warning) } }
         if context.isText, let writer = context.otherWriter {
