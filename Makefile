@@ -20,11 +20,16 @@ export PYTHONDONTWRITEBYTECODE := 1
 RELEASE := .build/release
 # When the release build was last made; binaries that nothing was changed in keep their date.
 BUILT := .build/release-built
-SWIFT_BUILD := $(SWIFT) build -Xswiftc -warnings-as-errors
+SWIFT_BUILD := $(SWIFT) build -Xswiftc -warnings-as-errors $(if $(JOBS),--jobs $(JOBS))
 # lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
 # pack-relative-relocs: what the program's own pointers need at each start is read from 9 KB, not from 1 MB (DT_RELR, which
 # glibc knows since 2.36). cross-module-optimization: a page of a sweep takes a twentieth less CPU, the build half a minute more.
-RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xswiftc -cross-module-optimization
+# The others make the same of these sources in every folder (`make reproduce`). Debug information would have this folder's path,
+# and that of the cache of C modules, whose name is a hash of options with paths; .swift_modhash, by which a compiler finds out
+# that it has nothing to do, is another such hash. The linker's build ID is made of all that.
+RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xswiftc -cross-module-optimization \
+    -Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
+    -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
 # Where `make check` leaves what the tests said.
 TEST_LOG := .build/test.log
 
@@ -34,9 +39,13 @@ TOUR_PACKAGES := python3 sqlite3
 # What the recipes of docs/recipes.md call.
 RECIPE_PACKAGES := jq git
 DEB_PACKAGES := dpkg-dev binutils git
+RELEASE_PACKAGES := $(DEB_PACKAGES) apt-utils
+# For a Debian of its own; iproute2 for its network. gcc: a clock that is ahead.
+FRESH_PACKAGES := debootstrap python3 iproute2
+REPRODUCE_PACKAGES := $(DEB_PACKAGES) gcc libc6-dev python3
 # From man-db on: what reads manual pages, completions, the Debian package and the metrics.
 TEST_PACKAGES := python3 python3-yaml sqlite3 openssl \
-    man-db mandoc groff-base zsh fish shellcheck lintian $(DEB_PACKAGES) \
+    man-db mandoc groff-base zsh fish shellcheck lintian $(RELEASE_PACKAGES) \
     prometheus prometheus-node-exporter
 # For tests that only root can run, and others skip: networks of their own, and a machine with a systemd of its own.
 ifeq ($(shell id -u),0)
@@ -84,12 +93,15 @@ help:
 	@echo 'make uninstall    removes what make install made; configuration and copy stay'
 	@echo 'make debian13     as root: demo, tests and package in a fresh Debian 13, with the Swift of that; debian12 likewise'
 	@echo 'make deb          the Debian package, in .build/deb'
+	@echo 'make reproduce    builds the package twice, in two folders on two days, and compares it byte for byte'
+	@echo 'make release      packages, sources, sums, notes and a repository for apt, in $(RELEASE_FILES); docs/releasing.md'
+	@echo 'make release-check  as root: installs that in a fresh Debian, SUITE=trixie for another one; make container: in a container'
 	@echo 'make clean        removes .build and .run'
 
 # SwiftPM writes absolute paths into .build, and fails in a check-out that was moved or copied, in words of its own.
 PLACE := .build/place
 
-.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb
+.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb setup-release setup-fresh
 setup-build:
 	@SWIFT="$(SWIFT)" $(SETUP) build $(BUILD_PACKAGES)
 	@mkdir -p "$$HOME" .build
@@ -110,6 +122,10 @@ setup-bench:
 	@$(SETUP) packages $(BENCH_PACKAGES)
 setup-deb:
 	@$(SETUP) packages $(DEB_PACKAGES)
+setup-release:
+	@$(SETUP) packages $(RELEASE_PACKAGES)
+setup-fresh:
+	@$(SETUP) packages $(FRESH_PACKAGES)
 
 .PHONY: build
 build: setup-build
@@ -296,8 +312,21 @@ uninstall:
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" systemd/install uninstall
 deb: setup-deb binaries
 # An older build beside the new one would also be what `.build/deb/prsnld_*.deb` names.
-	@$(if $(filter .build/deb,$(DEB_FOLDER)),rm -f .build/deb/prsnld_*.deb)
+	@$(if $(filter .build/deb,$(DEB_FOLDER)),rm -f .build/deb/prsnld_*)
 	@BINARIES="$(BINARIES)" OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
+
+# docs/releasing.md has the order, and what is left to a person.
+RELEASE_FILES ?= .build/release-files
+.PHONY: reproduce release release-check container
+reproduce: setup-build
+	@$(SETUP) packages $(REPRODUCE_PACKAGES)
+	@SWIFT="$(SWIFT)" .make/reproduce
+release: setup-release binaries
+	@BINARIES="$(BINARIES)" OUT="$(RELEASE_FILES)" COMPRESSION="$(COMPRESSION)" DRAFT="$(DRAFT)" .make/release
+release-check: setup-fresh
+	@RELEASE="$(RELEASE_FILES)" SUITE="$(SUITE)" .make/release-check
+container: setup-fresh binaries
+	@.make/container "$(RELEASE_FILES)" "$(BINARIES)"
 
 .PHONY: clean
 clean:

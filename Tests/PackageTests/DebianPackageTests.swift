@@ -143,6 +143,8 @@ import Testing
             try await Tool.run("sh", ["-n", script])
             try await Tool.run("shellcheck", ["--shell=dash", script])
         }
-        try await Tool.run("shellcheck", ["\(folder)/install", "\(folder)/debian/build"])
+        let own = ["systemd/install", "systemd/debian/build", "systemd/debian/sbom"]
+        let makes = ["release", "release-check", "reproduce"].map { ".make/\($0)" }
+        try await Tool.run("shellcheck", (own + makes).map { "\(Tool.repository)/\($0)" })
     }
 }
