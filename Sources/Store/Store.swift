@@ -67,13 +67,18 @@ package actor Store {
     /// Whether many items are being indexed, or were until now.
     var indexesInBulk = false
     let largestSize: Int
-    private nonisolated let serverClock = Mutex<@Sendable () -> ServerTime?>({ nil })
+    /// A function that is itself the value of a `Mutex` gets another wrapper around it with each `withLock`: it then takes more
+    /// memory, and a deeper stack, each time.
+    private struct ServerClock {
+        var now: @Sendable () -> ServerTime? = { nil }
+    }
+    private nonisolated let serverClock = Mutex(ServerClock())
 
     /// What the server's clock says now. `nil` before the first response.
-    package nonisolated var serverNow: ServerTime? { serverClock.withLock { $0 }() }
+    package nonisolated var serverNow: ServerTime? { serverClock.withLock(\.now)() }
 
     package nonisolated func follow(_ clock: @escaping @Sendable () -> ServerTime?) {
-        serverClock.withLock { $0 = clock }
+        serverClock.withLock { $0.now = clock }
     }
 
     /// What a server sends is bounded. What people write always finds a place.

@@ -1,5 +1,6 @@
 import PRSNLCore
 import Store
+import Synchronization
 import TestSupport
 import Testing
 
@@ -37,6 +38,26 @@ struct LifetimeTests {
         let stores = try (1...5).map { try Store(path: directory.file("\($0).sqlite")) }
         for store in stores { try await store.noteSuccess() }
         #expect(ProcessResources().threads["store"] == 1)
+    }
+
+    /// The clock is read at each write and at each page, for years.
+    @Test func theServersClockTakesNoMoreStackHoweverOftenItIsRead() throws {
+        let directory = TemporaryDirectory("lifetime")
+        let store = try Store(path: directory.file("prsnl.sqlite"))
+        let place = Atomic(0)
+        store.follow {
+            var here = 0
+            withUnsafePointer(to: &here) { place.store(Int(bitPattern: $0), ordering: .relaxed) }
+            return nil
+        }
+        func read() -> Int {
+            _ = store.serverNow
+            return place.load(ordering: .relaxed)
+        }
+        let first = read()
+        for _ in 0..<1_000 { _ = read() }
+        // The stack grows downwards.
+        #expect(first - read() < 1_000)
     }
 
     @Test func anIntegrityCheckLeavesNothing() async throws {

@@ -17,7 +17,12 @@ final class TerminationSignals: Sendable {
     private let continuation: AsyncStream<Int32>.Continuation
     /// Whether the process was told to end.
     let wasTold = Atomic(false)
-    private let alarm = Mutex<(@Sendable () -> Void)?>(nil)
+    private let alarm = Mutex(Alarm())
+
+    /// Not the function itself: `Mutex` would wrap it once more with each `withLock` (`Store.serverNow`).
+    private struct Alarm {
+        var act: @Sendable () -> Void = {}
+    }
 
     /// Blocks the signals. Create it before any other thread: masks are inherited.
     init() {
@@ -37,7 +42,7 @@ final class TerminationSignals: Sendable {
 
     /// Has the main thread call this at SIGALRM: the one thread that nothing can keep from it, because it does nothing
     /// else.
-    func onAlarm(_ action: @escaping @Sendable () -> Void) { alarm.withLock { $0 = action } }
+    func onAlarm(_ action: @escaping @Sendable () -> Void) { alarm.withLock { $0.act = action } }
 
     /// The main thread's life: passes signals on until the process is told to end, and sees to it that it does.
     func watch() -> Never {
@@ -46,7 +51,7 @@ final class TerminationSignals: Sendable {
             var number: Int32 = 0
             guard sigwait(&set, &number) == 0 else { continue }
             if number == SIGALRM {
-                alarm.withLock { $0 }?()
+                alarm.withLock(\.act)()
                 continue
             }
             if number != SIGHUP { wasTold.store(true, ordering: .releasing) }
