@@ -212,6 +212,18 @@ import Testing
         #expect(try fixture.states().isEmpty)
     }
 
+    @Test func whatIsDeliveredIsRemovedWhereNoSweepComesToItsEnd() async throws {
+        let fixture = try await fixture()
+        try await fixture.accept(.url(Self.url))
+        try await fixture.pull()
+        fixture.time.advance(by: .seconds(31 * 86_400))
+        // The newest page is there, and nothing else of the list.
+        fixture.server.script(.answer(status: 500, body: "{}"), on: .timeline, times: .max, skip: 1)
+        try await fixture.pull()
+        #expect(try fixture.query("SELECT outcome FROM pull WHERE kind = 'sweep' ORDER BY id DESC") == "failed")
+        #expect(try fixture.states().isEmpty)
+    }
+
     @Test(arguments: [600, 3 * 3_600, 11 * 3_600])
     func whatWasTriedIsTriedSoonAfterTheClockWasSetBackBetweenTwoRuns(_ seconds: Int) async throws {
         let fixture = try await fixture()

@@ -11,8 +11,6 @@ struct AbsenceCheck {
 
     /// Servers cache single items for 30 minutes; a deleted one that is still answered is asked for again after this.
     static let cacheTime: Duration = .seconds(35 * 60)
-    /// Tombstones, texts that were replaced, and entries of the outbox that are over are kept this long.
-    private static let life: Duration = .seconds(30 * 86_400)
     private static let batch = 50
     /// So many of too many deletion candidates are asked for before a person is asked about all.
     private static let sample = 5
@@ -49,12 +47,6 @@ struct AbsenceCheck {
             }
             try await deleteCreationsThatAreGone()
             try await store.forgetAnswered()
-            // By the clock that is behind: one that leaps for a moment removes nothing.
-            let agreedNow = min(time.now(), identity.client.serverTime?.written ?? .earliest)
-            let limit = agreedNow.advanced(by: .zero - Self.life)
-            try await store.purgeTombstones(deletedBefore: limit)
-            try await store.purgeFormerTexts(replacedBefore: limit)
-            try await store.purgeOutbox(endedBefore: limit)
             return try await store.deletionsHeld()
         } catch {
             throw SyncFailure(error)

@@ -280,6 +280,23 @@ struct Puller: Sendable {
         }
     }
 
+    /// Tombstones, texts that were replaced, and entries of the outbox that are over are kept this long.
+    private static let life: Duration = .seconds(30 * 86_400)
+
+    /// Removes what was kept for so long. This is no part of the check, which there is none of while no sweep comes to its end.
+    func purge() async throws(SyncFailure) {
+        // By the clock that is behind: one that leaps for a moment removes nothing.
+        let agreedNow = min(time.now(), identity.client.serverTime?.written ?? .earliest)
+        let limit = agreedNow.advanced(by: .zero - Self.life)
+        do {
+            try await store.purgeTombstones(deletedBefore: limit)
+            try await store.purgeFormerTexts(replacedBefore: limit)
+            try await store.purgeOutbox(endedBefore: limit)
+        } catch {
+            throw SyncFailure(error)
+        }
+    }
+
     // MARK: Texts
 
     /// The texts that are due, and then the rows of items that turned out to have changed.

@@ -58,6 +58,10 @@ struct PullWork {
         }
         if work == .pull { memory.serverAhead = ahead }
         memory.stage = .deep
+        if work == .pull, memory.isPurgeDue(at: start) {
+            try await puller.purge()
+            memory.purgedAt = start
+        }
         if work == .recent, let pacing {
             let found = try await puller.recent(pageSize: pageSize, pacing: pacing)
             changes += found
@@ -175,6 +179,8 @@ struct PullMemory {
     /// Those less the ones in the copy: items that are hidden, or could not be read.
     var surplus = 0
     var held = 0
+    /// When what is kept for a time only was removed last.
+    var purgedAt: Timestamp?
     /// Whether the last piece of work could not be done. A copy that lacks what no work can bring is no failure.
     var hasFailed = false
     /// Whether there is no next time.
@@ -205,6 +211,12 @@ struct PullMemory {
             case .texts: \.texts
             }
         }
+    }
+
+    /// Once a day, and where the clock was set back.
+    func isPurgeDue(at now: Timestamp) -> Bool {
+        guard let age = purgedAt.map({ now.duration(since: $0) }) else { return true }
+        return age < .zero || age >= .seconds(86_400)
     }
 
     /// Brings what the schedule knows up to date with the file.
