@@ -12,6 +12,7 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 KILLS = "<!-- text kills -->", "<!-- end of text kills -->"
 PULLS = "<!-- pull kills -->", "<!-- end of pull kills -->"
 STARTS = "<!-- start kills -->", "<!-- end of start kills -->"
+SOAK = "<!-- soak -->", "<!-- end of soak -->"
 
 
 def added(total, figures):

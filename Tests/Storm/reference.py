@@ -50,13 +50,15 @@ class Judge:
         with Copy(self.world.setting.database) as copy:
             state, texts = copy.state, self.texts.look(copy)
             items = {row["id"]: row for row in copy.rows("SELECT * FROM item")}
-            self.entries = {row["id"]: Entry(row) for row in copy.rows("SELECT * FROM outbox")}
-            attempts = copy.rows("SELECT * FROM outbox_attempt")
+            attempts = self.read_outbox(copy)
             self.tombstones = copy.rows("SELECT id, deleted_at FROM item WHERE deleted_at IS NOT NULL")
             self.check_file(copy)
             self.index.check(copy)
         self.history.read()
         self.by_key = {entry.key: entry for entry in self.entries.values()}
+        self.by_item = collections.defaultdict(list)
+        for entry in self.entries.values():
+            self.by_item[entry.item_id].append(entry)
         self.by_local = collections.defaultdict(list)
         for entry in self.entries.values():
             if entry.is_creation and entry.local_id:
@@ -73,6 +75,10 @@ class Judge:
         self.check_tombstones()
         self.texts.settled(items, texts)
         self.texts.check_equal(state, items, texts, failing)
+
+    def read_outbox(self, copy):
+        self.entries = {row["id"]: Entry(row) for row in copy.rows("SELECT * FROM outbox")}
+        return copy.rows("SELECT * FROM outbox_attempt")
 
     def note_beginnings(self):
         """When each write was asked for. An entry was not accepted before one with a lower number was asked for."""
@@ -297,11 +303,11 @@ class Judge:
     def is_wish(self, entry, names):
         """It went along with others of its item, in one request. Of an edit that went with the creation, and of a field that a later
         one sets or has set, the end counts: `WishJudge` looks at that."""
-        return any(other.item_id == entry.item_id and other.id != entry.id and other.ended_at is not None
+        return any(other.id != entry.id and other.ended_at is not None
                    and (other.is_creation and other.ended_at == entry.ended_at
                         or other.state == "delivered" and other.ended_at <= entry.ended_at and other.place > entry.place
                         and any(other.payload.get(name) for name in names))
-                   for other in self.entries.values())
+                   for other in self.by_item[entry.item_id])
 
     def check_tags(self, entry, row):
         """Tags that an edit added or removed: it was applied, or it was so already."""

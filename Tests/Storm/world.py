@@ -42,6 +42,9 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class World:
     """One server with its journal, one copy, and whatever runs on them at the moment."""
 
+    # What another kind of run says besides: options of the server, and keys of the daemon.
+    options, keys = [], {}
+
     def __init__(self, folder, dialect, seed, rate):
         os.makedirs(folder)
         self.folder, self.dialect, self.seed, self.rate = folder, dialect, seed, rate
@@ -74,8 +77,10 @@ class World:
             self.secret = file.read().strip()
         # Dialect C: the daemon has a login, and other clients the token.
         self.setting = tour.Setting(
-            folder, self.url, None if dialect == "C" else key, poll_interval="2s", sweep_interval="5s", lookup_interval=f"{LOOKUP_SECONDS}s",
-            text_max_size=texts.TEXT_LIMIT, connect_timeout="2s", stall_timeout="2s", request_timeout="5s", log_level="info")
+            folder, self.url, None if dialect == "C" else key, **{
+                "poll_interval": "2s", "sweep_interval": "5s", "lookup_interval": f"{LOOKUP_SECONDS}s",
+                "text_max_size": texts.TEXT_LIMIT, "connect_timeout": "2s", "stall_timeout": "2s", "request_timeout": "5s",
+                "log_level": "info"} | self.keys)
         self.setting.environment = self.clock.environment
         self.log_in()
 
@@ -98,6 +103,7 @@ class World:
             "--api-key-file", os.path.join(self.folder, "key")]
         if self.faults_on and self.server_starts > 0:
             options += ["--storm", str(self.seed * 1_000 + self.server_starts), "--storm-rate", str(self.rate)]
+        options += self.options
         self.server_starts += 1
         child = tour.Child(
             [tour.DEVSERVER, *options], log=os.path.join(self.folder, "server.log"), stdout=subprocess.PIPE)

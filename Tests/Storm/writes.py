@@ -45,6 +45,9 @@ def real_time():
 class Writer(threading.Thread):
     """A person who writes without a pause. The plan comes from the seed; which items there are to be edited does not."""
 
+    # How many of the edits and deletions are of any item; the others are of the newest 60.
+    anywhere = 0.3
+
     def __init__(self, world, ledger, random, name, gate):
         super().__init__(name=name, daemon=True)
         self.world, self.ledger, self.random, self.gate = world, ledger, random, gate
@@ -59,7 +62,10 @@ class Writer(threading.Thread):
                 self.world.accident(f"writer {self.name}: {type(error).__name__}: {error}")
             finally:
                 self.gate.leave()
-            self.gate.pause(self.random.uniform(0.0, 0.4))
+            self.gate.pause(self.rest())
+
+    def rest(self):
+        return self.random.uniform(0.0, 0.4)
 
     def marker(self):
         self.count += 1
@@ -163,7 +169,7 @@ class Writer(threading.Thread):
 
     def change(self, kind, kill):
         rows = self.world.setting.query(
-            "SELECT id, title FROM timeline ORDER BY random() LIMIT 1" if self.random.random() < 0.3
+            "SELECT id, title FROM timeline ORDER BY random() LIMIT 1" if self.random.random() < self.anywhere
             else "SELECT id, title FROM timeline WHERE id IN (SELECT id FROM timeline LIMIT 60) ORDER BY random() LIMIT 1")
         # An item that cannot be asked for may keep its edits waiting forever.
         if not rows or rows[0][0] in self.world.failing:
