@@ -53,4 +53,11 @@ import Testing
             #expect(error.message.contains(reason), "\(error.message)")
         }
     }
+
+    // MARK: Found while fuzzing
+
+    @Test func aTextThatBeginsWithAnAccentIsRead() throws {
+        let original = item("\u{301}a", "\u{200D}b", ["\u{20E3}c"])
+        #expect(try EditedItem(original.text, of: item("")) == original)
+    }
 }

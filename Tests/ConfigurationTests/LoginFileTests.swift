@@ -34,7 +34,7 @@ import Testing
         #expect(!file.exists)
         var strange = try login(server: "https://prsnl.example.org/\"quoted\"")
         for life in [nil, Duration.seconds(60)] {
-            strange.pair.life = life
+            strange.pair.setLife(life)
             try file.write(strange)
             #expect(try file.read() == strange)
         }
@@ -135,5 +135,16 @@ import Testing
         #expect(code { () throws(UserFacingError) in try file.write(second) } == .loginNotStored)
         #expect(code { () throws(UserFacingError) in try file.remove() } == .loginNotStored)
         #expect(try file.read() == login(3))
+    }
+
+    // MARK: Found while fuzzing
+
+    /// Where the file says otherwise than the login in use, it counts as another program's, and a renewed pair is not stored.
+    @Test(arguments: [Duration.zero, .milliseconds(1_500), .seconds(1 << 31), .seconds(97_000_000_000), .seconds(-1)])
+    func aPairIsReadAsItWasWrittenHoweverLongItLives(_ life: Duration) throws {
+        let pair = try #require(TokenPair(access: "fake-a", refresh: "fake-r", life: life))
+        let login = StoredLogin(server: "https://prsnl.example.org", pair: pair)
+        try file.write(login)
+        #expect(try file.read() == login)
     }
 }

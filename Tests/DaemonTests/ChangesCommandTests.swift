@@ -232,8 +232,10 @@ import Testing
         ] { #expect(try await fixture.control(["changes"] + ignored).exit == .status(2), "\(ignored)") }
         let since = try await fixture.control("changes", "--since", "x")
         #expect(since.stderr.contains("the number of a change or EPOCH:NUMBER"), "\(since)")
-        let name = try await fixture.control("changes", "--cursor", "a/b")
-        #expect(name.exit == .status(2) && name.stderr.contains("changes --help"), "\(name)")
+        for name in ["a/b", "old.failed", "old.lock", "old.new"] {
+            let refused = try await fixture.control("changes", "--cursor", name)
+            #expect(refused.exit == .status(2) && refused.stderr.contains("changes --help"), "\(refused)")
+        }
         let shown = try await fixture.control("changes", "--reread").stdout
         #expect(shown.contains("  present ") && shown.contains("  \"two\"\n"), "\(shown)")
         let reread = try await fixture.control("changes", "--reread", "--cursor", "old", "--json")

@@ -49,4 +49,14 @@ import Testing
         }
         #expect(Set((0...5).map { name("T", id: "59ec6da4", $0) }).count == 6)
     }
+
+    // MARK: Found while fuzzing
+
+    /// A file whose name does not end in `.md` for Swift would be written again by every run.
+    @Test(arguments: ["x\u{600}", "x\u{600}\u{605} ", "x\u{110BD}", "x\u{600}. "])
+    func aNameEndsInTheSuffix(title: String) throws {
+        let time = try #require(Timestamp("2026-11-02T00:00:00.000000Z"))
+        let name = ItemFileName(createdAt: time, title: title, type: nil, id: "a").candidate(0)
+        #expect(name == "2026-11-02 x.md" && name.hasSuffix(ItemFileName.suffix))
+    }
 }

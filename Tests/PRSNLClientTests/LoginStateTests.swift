@@ -101,4 +101,13 @@ struct LoginStateTests {
         state.isRefused = true
         #expect(need(state, after: .zero) == .login)
     }
+
+    // MARK: Found while fuzzing
+
+    /// It says that it was issued after its end: a part of its life is less than nothing.
+    @Test(arguments: [-1_000_000, -1, 0]) func aTokenThatHasExpiredIsNotSent(_ life: Int) throws {
+        for late in [0, 1, 100] {
+            #expect(need(try state(life: .seconds(life)), after: .seconds(life + late)) == .renewal(isUrgent: true))
+        }
+    }
 }

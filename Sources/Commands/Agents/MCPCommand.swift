@@ -24,7 +24,7 @@ enum MCPCommand {
     }
 }
 
-private struct MCPServer: Sendable {
+struct MCPServer: Sendable {
     let context: CommandContext
     let allowsWrites: Bool
 
@@ -108,7 +108,8 @@ private struct MCPServer: Sendable {
         }
     }
 
-    private func reply(to line: [UInt8]) -> String? {
+    /// - Returns: one line; `nil` where none is due.
+    func reply(to line: [UInt8]) -> String? {
         let message: Message
         do {
             if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }

@@ -12,13 +12,15 @@ struct Cursor {
     private let path: String
     /// Of the folder: root takes no other rights in it.
     private let owner: FolderOwner
+    /// As a line: a path may have line breaks.
     private let database: String
 
     /// - Throws: `usage` for an invalid name; `disk_error`.
     init(_ name: String, _ context: CommandContext) throws(UserFacingError) {
-        guard (1...64).contains(name.utf8.count), ListOptions.isPlain(name) else {
-            throw UserFacingError(
-                .usage, "\(SafeText.harmless(name)) is not a name of a cursor: letters, digits and `-_.:`, 64 at most.")
+        guard Self.isName(name) else {
+            let endings = Self.endings.joined(separator: ", ")
+            let rule = "letters, digits and `-_.:`, 64 at most, without \(endings) at the end"
+            throw UserFacingError(.usage, "\(SafeText.harmless(name)) is not a name of a cursor: \(rule).")
         }
         guard let folder = DefaultPaths.cursors(context.environment) else {
             throw UserFacingError(.usage, "There is no home directory that could have places.")
@@ -29,7 +31,14 @@ struct Cursor {
             throw UserFacingError(.diskError, "The folder \(folder) for places cannot be made: \(reason).")
         }
         self.name = name
-        database = RealPath.of(context.database)
+        database = SafeText.harmless(RealPath.of(context.database))
+    }
+
+    /// Of the files beside a reader's own.
+    static let endings = [".failed", ".lock", ".new"]
+
+    static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && ListOptions.isPlain(text) && !endings.contains(where: text.hasSuffix)
     }
 
     /// `nil` before anything was read.
@@ -39,7 +48,7 @@ struct Cursor {
         guard let saved = try saved() else { return nil }
         guard saved.database == database else {
             throw UserFacingError(
-                .usage, "The place \(name) is one in \(saved.database), and not in \(database).",
+                .usage, "The place \(name) is one in \(SafeText.harmless(saved.database)), and not in \(database).",
                 recoverySuggestion: "Take another --cursor for this one.")
         }
         return saved.place
@@ -47,13 +56,23 @@ struct Cursor {
 
     private func saved() throws(UserFacingError) -> (place: ChangePlace, database: String)? {
         guard let lines = try lines(path) else { return nil }
-        guard lines.count >= 2, let place = ChangePlace(lines[0]) else {
+        guard let saved = Self.parse(lines) else {
             throw UserFacingError(
                 .changesMissed, "\(path) has no place any more.", consequence: "Changes may have been missed.",
                 recoverySuggestion: "Remove the file, and read everything again: `prsnlctl changes --reread`.")
         }
-        let at = lines.count > 2 ? Timestamp(lines[2]) : nil
-        return (ChangePlace(epoch: place.epoch, seq: place.seq, at: at), lines[1])
+        return saved
+    }
+
+    /// The lines of a place's file: the place, its database, and when that change was committed, where it is known.
+    static func parse(_ lines: [String]) -> (place: ChangePlace, database: String)? {
+        guard lines.count >= 2, var place = ChangePlace(lines[0]) else { return nil }
+        place.at = lines.count > 2 ? Timestamp(lines[2]) : nil
+        return (place, lines[1])
+    }
+
+    static func text(_ place: ChangePlace, _ database: String) -> String {
+        "\(place)\n\(database)\n" + (place.at.map { "\($0)\n" } ?? "")
     }
 
     /// For as long as this process lives: of two readers, one would take the place of the other back.
@@ -72,7 +91,7 @@ struct Cursor {
 
     /// Another file in its place, which is on the disk.
     func move(to place: ChangePlace) throws(UserFacingError) {
-        try replace(path, by: "\(place)\n\(database)\n" + (place.at.map { "\($0)\n" } ?? ""))
+        try replace(path, by: Self.text(place, database))
     }
 
     // MARK: Rows that were set aside
@@ -112,9 +131,7 @@ struct Cursor {
     private static let longBehind = Duration.seconds(StoreReader.keptDays * 86_400 / 2)
 
     private static func names(_ folder: String) -> [String] {
-        DefaultPaths.files(like: folder + "/*").map { String($0.dropFirst(folder.count + 1)) }.filter { name in
-            ListOptions.isPlain(name) && ![".failed", ".new", ".lock"].contains(where: name.hasSuffix)
-        }
+        DefaultPaths.files(like: folder + "/*").map { String($0.dropFirst(folder.count + 1)) }.filter(isName)
     }
 
     /// How far this person's readers of this copy are: of all, how many changes the last one is behind, `nil` without any, and how
@@ -126,7 +143,7 @@ struct Cursor {
             do throws(UserFacingError) {
                 let cursor = try Cursor(name, context)
                 guard let (place, database) = try cursor.saved(), database == cursor.database else { continue }
-                let (distance, since) = try StoreReader(path: database).distance(from: place) ?? (0, nil)
+                let (distance, since) = try context.reader().distance(from: place) ?? (0, nil)
                 behind = max(behind ?? 0, distance)
                 let isOld = since.map { $0 < TimeSource.system.now().advanced(by: .zero - longBehind) } ?? false
                 if distance > farBehind || isOld {

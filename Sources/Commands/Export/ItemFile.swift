@@ -166,7 +166,10 @@ struct ItemFile {
     init(_ file: OpenFile) throws(UserFacingError) {
         let status = try file.status()
         guard status.st_size < Self.longest else { throw FolderFailure.error(EFBIG, "read", file.path) }
-        let bytes = try file.read(atMost: Int(status.st_size))
+        self.init(try file.read(atMost: Int(status.st_size)), status)
+    }
+
+    init(_ bytes: [UInt8], _ status: stat) {
         self.bytes = bytes
         self.status = status
         head = FileHead(bytes)
@@ -285,7 +288,13 @@ package struct ItemFileName {
 
     private static func trimmed(_ text: String) -> String {
         var text = text[...]
-        while let last = text.unicodeScalars.last, last == " " || last == "." { text.unicodeScalars.removeLast() }
+        while let last = text.unicodeScalars.last, last == " " || last == "." || joinsSuffix(last) {
+            text.unicodeScalars.removeLast()
+        }
         return String(text)
     }
+
+    /// With some signs, such as U+0600, what follows is one Character (Unicode UAX #29, "Prepend"): the name would not end in the
+    /// suffix for Swift, and its file would be no export's.
+    private static func joinsSuffix(_ scalar: Unicode.Scalar) -> Bool { "\(scalar)\(suffix)".count == suffix.count }
 }

@@ -54,10 +54,16 @@ enum SavedSearches {
                 .usage, error.message,
                 recoverySuggestion: "It is a text in UTF-8 with lines such as: later = tag:later -tag:done")
         }
-        return text.split(whereSeparator: \.isNewline).compactMap { line in
-            guard let equals = line.firstIndex(of: "="), line.first != "#" else { return nil }
+        return parse(text)
+    }
+
+    static func parse(_ text: String) -> [(name: String, query: String)] {
+        text.split(whereSeparator: \.isNewline).compactMap { line in
+            // With an accent behind it, a sign or a space is another Character.
+            let signs = line.unicodeScalars
+            guard let equals = signs.firstIndex(of: "="), signs.first != "#" else { return nil }
             let name = line[..<equals].filter { !$0.isWhitespace }
-            let query = line[line.index(after: equals)...].drop(while: \.isWhitespace)
+            let query = signs[equals...].dropFirst().drop(while: \.properties.isWhitespace)
             return SearchQuery.isName(name) && !query.isEmpty ? (name, String(query)) : nil
         }
     }

@@ -173,7 +173,8 @@ struct EditedItem: Equatable {
     /// In quotation marks as JSON has it, or as it stands.
     private static func value(_ text: Substring, _ line: Int) throws(UserFacingError) -> String {
         let text = String(text).trimmingWhiteSpace()
-        guard text.first == "\"" else { return text }
+        // By bytes: with an accent behind it, it is another Character.
+        guard text.utf8.first == UInt8(ascii: "\"") else { return text }
         do { return try JSONReader.read(whole: Array(text.utf8)) { try $0.string() } } catch {
             throw failure(line, "the quotation marks do not fit; write \\\" for one inside, and \\n for a new line")
         }

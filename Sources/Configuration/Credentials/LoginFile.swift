@@ -103,16 +103,18 @@ package struct LoginFile: Sendable {
         try FolderOwner.run(beside: path) { _ throws(UserFacingError) in try replace(login) }
     }
 
-    private func replace(_ login: StoredLogin) throws(UserFacingError) {
-        let text =
-            "{\"version\":\(Self.version),\"server\":\(JSONText.string(login.server)),"
+    static func text(_ login: StoredLogin) -> String {
+        "{\"version\":\(version),\"server\":\(JSONText.string(login.server)),"
             + "\"access_token\":\(JSONText.string(login.pair.access)),"
             + "\"refresh_token\":\(JSONText.string(login.pair.refresh))"
             + (login.pair.life.map { ",\"access_life\":\($0.components.seconds)" } ?? "") + "}\n"
+    }
+
+    private func replace(_ login: StoredLogin) throws(UserFacingError) {
         do throws(SmallFile.Failure) {
             // Left by a process that died while it wrote. No one else writes here: there is one daemon per database.
             if unlink(temporaryPath) != 0, errno != ENOENT { throw .last }
-            let code = WholeFile.write(path, text, isKept: true) { CrashPoint.beforeLoginRename.reach() }
+            let code = WholeFile.write(path, Self.text(login), isKept: true) { CrashPoint.beforeLoginRename.reach() }
             if code != 0 { throw SmallFile.Failure(code) }
             try syncFolder()
             CrashPoint.afterLoginRename.reach()

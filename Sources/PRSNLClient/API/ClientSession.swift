@@ -92,9 +92,10 @@ package final class ClientSession: Sendable {
         let call = Call("GET", "/api/auth/me")
         let answer = try await send(call)
         return try client.decode(call, answer) { body throws(APIError.DecodingCause) in
-            let account = try PRSNLClient.object(body)
-            guard let id = account["id"]?.text, !id.isEmpty else { throw .unexpectedShape("the account has no id") }
-            return Account(id: id, email: account["email"]?.text, name: account["name"]?.text)
+            guard let account = Account(try PRSNLClient.object(body)) else {
+                throw .unexpectedShape("the account has no id")
+            }
+            return account
         }
     }
 

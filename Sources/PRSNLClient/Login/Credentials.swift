@@ -145,7 +145,7 @@ struct LoginState {
         var state = LoginState(pair, isFresh: true)
         state.measure(clock, uptime: uptime)
         var pair = pair
-        pair.life = state.life.map { .seconds(max(0, $0.components.seconds)) }
+        pair.setLife(state.life)
         return pair
     }
 
@@ -155,7 +155,8 @@ struct LoginState {
         life = life(left: end.duration(since: clock.latest(at: uptime)))
     }
 
-    private func life(left: Duration) -> Duration { life ?? (isFresh ? left : max(left, Self.leastLife)) }
+    /// Never negative, whatever the token says of itself: what has expired has no part of it left.
+    private func life(left: Duration) -> Duration { max(.zero, life ?? (isFresh ? left : max(left, Self.leastLife))) }
 
     func need(_ clock: ServerClock?, uptime: Duration) -> Need {
         if isRefused { return .login }

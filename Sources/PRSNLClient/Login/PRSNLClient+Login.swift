@@ -22,10 +22,9 @@ extension PRSNLClient {
         }
         return try decode(call, answer) { body throws(APIError.DecodingCause) in
             let value = try Self.object(body)
-            guard let user = value["user"], let id = user["id"]?.text, !id.isEmpty else {
+            guard let account = value["user"].flatMap(Account.init) else {
                 throw .unexpectedShape("the answer to the login names no account")
             }
-            let account = Account(id: id, email: user["email"]?.text, name: user["name"]?.text)
             return (try pair(value), account)
         }
     }
@@ -55,13 +54,28 @@ extension PRSNLClient {
 
     /// The pair in the answer to a login or a renewal.
     func pair(_ value: JSONValue) throws(APIError.DecodingCause) -> TokenPair {
-        guard let access = value["access_token"]?.text, let refresh = value["refresh_token"]?.text else {
+        let pair = try TokenPair(answer: value)
+        let uptime = time.uptime()
+        return memory.withLock { LoginState.measured(pair, $0.serverClock, uptime: uptime) }
+    }
+}
+
+extension TokenPair {
+    init(answer: JSONValue) throws(APIError.DecodingCause) {
+        guard let access = answer["access_token"]?.text, let refresh = answer["refresh_token"]?.text else {
             throw .unexpectedShape("the answer holds no pair of tokens")
         }
         guard let pair = TokenPair(access: access, refresh: refresh) else {
             throw .unexpectedShape("a token in the answer is empty or cannot stand in a header")
         }
-        let uptime = time.uptime()
-        return memory.withLock { LoginState.measured(pair, $0.serverClock, uptime: uptime) }
+        self = pair
+    }
+}
+
+extension Account {
+    /// `nil` without an id.
+    init?(_ user: JSONValue) {
+        guard let id = user["id"]?.text, !id.isEmpty else { return nil }
+        self.init(id: id, email: user["email"]?.text, name: user["name"]?.text)
     }
 }

@@ -85,7 +85,7 @@ package struct TokenPair: Sendable, Equatable, CustomStringConvertible, CustomDe
     package let refresh: String
     /// How long the access token lives, in whole seconds: what was left of it by the server's clock when it came. `nil` where
     /// that is not known. The main server's tokens say only when they end.
-    package var life: Duration?
+    package private(set) var life: Duration?
 
     /// Characters of one token. Those of today's servers have some hundred. HTTP servers refuse header lines of 8 KiB.
     static let longestToken = 8_192
@@ -98,7 +98,13 @@ package struct TokenPair: Sendable, Equatable, CustomStringConvertible, CustomDe
         guard isToken(access), isToken(refresh) else { return nil }
         self.access = access
         self.refresh = refresh
-        self.life = life.flatMap { $0 > .zero ? $0 : nil }
+        setLife(life)
+    }
+
+    /// A life that the login file could not say counts as not known: a stored pair must be read as the same.
+    package mutating func setLife(_ life: Duration?) {
+        let seconds = life?.components.seconds ?? 0
+        self.life = (1...Int64(Int32.max)).contains(seconds) ? .seconds(seconds) : nil
     }
 
     package var description: String { "a token pair" }
