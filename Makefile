@@ -291,11 +291,11 @@ sanitize: setup-build setup-test
 	        --skip ServiceTests $(if $(FILTER),--filter "$(FILTER)"); \
 	done
 
-# Each target for this long, on one core; docs/fuzzing.md says what is fuzzed and what to do with a finding.
+# Each target for this long, or with FUZZ_RUNS inputs, on one core; docs/fuzzing.md says what is fuzzed and what to do with a finding.
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: setup-build
-	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" ONLY="$(ONLY)" INPUT="$(INPUT)" Tests/Fuzz/run
+	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" FUZZ_RUNS="$(FUZZ_RUNS)" ONLY="$(ONLY)" INPUT="$(INPUT)" Tests/Fuzz/run
 
 # What is installed and packed: the release build, or another folder with binaries, taken as they are.
 BINARIES ?= $(RELEASE)

@@ -4,7 +4,10 @@ struct FuzzTarget: Sendable {
     /// Traps where something does not hold: that is how libFuzzer is told.
     let run: @Sendable ([UInt8]) -> Void
 
-    static let all = [netlink, errorBody, timeline, itemDetail, configuration, request, capture, reply]
+    static let all = [
+        netlink, errorBody, timeline, itemDetail, token, loginFile, configuration, request, capture, reply, searchWords,
+        savedSearches, exportName, frontMatter, mcp, changeCursor,
+    ]
 }
 
 /// Ends the process where something that must hold does not.

@@ -18,6 +18,7 @@ extension FuzzTarget {
         do throws(APIError.DecodingCause) {
             let detail = try ItemDetail(value, of: "59ec")
             require(detail.id == "59ec", "another item")
+            check(detail, value)
         } catch { checkShape(error) }
         checkText(bytes, value)
         do throws(APIError.DecodingCause) {
@@ -30,6 +31,16 @@ extension FuzzTarget {
                 require(created.item == nil || dialect == .express, "an item from a server that sends none")
             } catch { checkShape(error) }
         }
+    }
+
+    /// Its texts are those of the answer, the URL among them: an edit is compared with it.
+    private static func check(_ detail: ItemDetail, _ value: JSONValue) {
+        for (name, text) in [
+            ("title", detail.title), ("url", detail.url), ("summary", detail.summary), ("content", detail.content),
+        ] { require(text.map(ByteText.init) == value[name]?.text.map(ByteText.init), "another \(name)") }
+        require(detail.tags == nil || detail.tags?.count == value["tags"]?.elements?.count, "tags are missing")
+        require(!detail.isSummaryOfAnalysis || detail.summary != nil, "a summary that is none")
+        if let url = detail.url { require(ServerText.isSameAddress(url, url), "an address is not itself: \(url)") }
     }
 
     /// The decoder that skips all but the text finds the same text.

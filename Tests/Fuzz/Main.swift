@@ -3,7 +3,7 @@ import Glibc
 /// `prsnl-fuzz TARGET [libFuzzer's arguments]`; without any, the targets' names.
 ///
 /// libFuzzer is linked without its own `main`, because one program then serves all targets: SwiftPM links an executable
-/// once per product, and seven of these would be seven times the same 50 MB.
+/// once per product, and sixteen of these would be sixteen times the same 50 MB.
 @main
 enum Main {
     static func main() {
