@@ -207,4 +207,13 @@ import Testing
         #expect(try reader.related(to: "a", limit: 1).items.map(\.id).count == 1)
         #expect(try reader.related(to: "a", limit: 1).hasMore)
     }
+
+    // MARK: Found while fuzzing
+
+    /// With the sign before it, a mark is one Character.
+    @Test(arguments: ["\u{5C7}", "\u{93E}x"]) func theNameOfASavedSearchMayBeginWithAMark(_ name: String) throws {
+        #expect(SearchQuery.isName(name))
+        let query = try SearchQuery("@\(name) -@\(name)", now: StoreFixture.now) { $0 == name ? "rye" : "other" }
+        #expect(query.match == "((\"rye\") NOT (\"rye\"))")
+    }
 }

@@ -264,9 +264,10 @@ private struct QueryParts {
 
         /// `name` of `@name`.
         var savedName: String? {
-            let name = String(text.dropFirst())
-            return field == nil && text.first == "@" && !isPrefix && !whole.contains("\"") && SearchQuery.isName(name)
-                ? name : nil
+            // A name may begin with a mark, which is one Character with the sign before it.
+            let name = String(text.unicodeScalars.dropFirst())
+            let isReference = field == nil && text.unicodeScalars.first == "@" && !isPrefix && !whole.contains("\"")
+            return isReference && SearchQuery.isName(name) ? name : nil
         }
 
         var anyField: String? {
