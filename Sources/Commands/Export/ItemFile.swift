@@ -159,6 +159,8 @@ struct ItemFile {
     private let head: FileHead
     /// Nothing above the marker was changed.
     private let isAsWritten: Bool
+    /// Where what is a person's begins.
+    private let end: Int?
     /// What stands behind the marker, to be kept byte for byte.
     private let below: ArraySlice<UInt8>
 
@@ -173,7 +175,7 @@ struct ItemFile {
         self.bytes = bytes
         self.status = status
         head = FileHead(bytes)
-        let end = ItemDocument.endOfMarker(in: bytes)
+        end = ItemDocument.endOfMarker(in: bytes)
         below = end.map { bytes[$0...] } ?? Self.nothingBelow
         guard let end, let line = head.line, line.upperBound <= end, let provenance = head.provenance else {
             isAsWritten = false
@@ -190,7 +192,7 @@ struct ItemFile {
     /// What is to stand in its place, and whether something of a person's is lost by that.
     func renewed(_ document: ItemDocument, _ provenance: Provenance) -> (bytes: [UInt8], isLossy: Bool) {
         // The item has changed in nothing that a file says: what a person has changed can stay.
-        if let line = head.line, head.provenance?.hash == document.hash {
+        if let line = head.line, line.upperBound <= end ?? bytes.count, head.provenance?.hash == document.hash {
             return (Array(bytes[..<line.lowerBound]) + provenance.line + Array(bytes[line.upperBound...]), false)
         }
         return (document.file(provenance, below: below), !isAsWritten)
