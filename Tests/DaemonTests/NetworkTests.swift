@@ -9,7 +9,7 @@ import Testing
 
 /// The network goes away in each of the ways that networks do, and comes back: what the daemon calls it, and that nothing
 /// is lost, doubled or late.
-@Suite(.serialized, .enabled(if: NetworkCable.isToBeUsed, "\(NetworkCable.obstacle ?? "")"))
+@Suite(.serialized, .enabled(if: NetworkCable.isToBeUsed, Comment(rawValue: NetworkCable.obstacle ?? "")))
 struct NetworkTests {
     private typealias Scene = NetworkScene
 

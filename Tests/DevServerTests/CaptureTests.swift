@@ -110,11 +110,13 @@ import Testing
             try client.request("POST", "/api/capture/check-duplicate", body: #"{"url":"https://a.b/"}"#).status == 401)
     }
 
+    static let twentyOneTags = #"{"content":"x","tags":[\#(String(repeating: #""a","#, count: 20))"a"]}"#
+
     @Test(arguments: [
         (#"{"content_type":"note"}"#, 400, "Either URL, content, or files must be provided."),
         (#"{"content":""}"#, 422, "string_too_short"),
         (#"{"content":"x","content_type":"poem"}"#, 422, "content_type"),
-        (#"{"content":"x","tags":[\#(String(repeating: #""a","#, count: 20))"a"]}"#, 422, "too_long"),
+        (twentyOneTags, 422, "too_long"),
         (#"{"content":7}"#, 422, "string_type"),
         ("{", 422, "json_invalid"),
         ("[]", 422, "model_attributes_type"),
