@@ -62,12 +62,12 @@ import Testing
 
     @Test func whatIsMissingIsSaid() {
         #expect(text { $1.copy.complete = false } == "online, 12,431 items, incomplete")
-        #expect(
-            text {
-                $1.copy.complete = false
-                $1.copy.live = 1_300
-                $0.pull = pull(1_300, of: 12_431)
-            } == "online, pulling (1,300 of 12,431 read), 1,300 items, incomplete")
+        let pulling = text {
+            $1.copy.complete = false
+            $1.copy.live = 1_300
+            $0.pull = pull(1_300, of: 12_431)
+        }
+        #expect(pulling == "online, pulling (1,300 of 12,431 read), 1,300 items, incomplete")
         #expect(
             text { engine, _ in engine.pull = pull(100, of: nil) }
                 == "online, pulling (100 read), 12,431 items, complete as of 11:42")
@@ -76,27 +76,27 @@ import Testing
     @Test func whatWaitsForAPersonIsSaid() {
         let rest = "online, 12,431 items, complete as of 11:42, "
         #expect(text { $1.outbox.parked = 2 } == rest + "2 parked: see prsnlctl queue")
-        #expect(
-            text {
-                $1.outbox.waiting = 1_000
-                $1.outbox.parked = 2
-            } == rest + "1,000 queued, 2 parked: see prsnlctl queue")
-        #expect(
-            text {
-                $1.copy.deletionsHeld = 40
-                $0.problem = UserFacingError(.deletionsHeld, "…")
-            } == rest + "40 deletions held back")
+        let both = text {
+            $1.outbox.waiting = 1_000
+            $1.outbox.parked = 2
+        }
+        #expect(both == rest + "1,000 queued, 2 parked: see prsnlctl queue")
+        let held = text {
+            $1.copy.deletionsHeld = 40
+            $0.problem = UserFacingError(.deletionsHeld, "…")
+        }
+        #expect(held == rest + "40 deletions held back")
         #expect(
             text { engine, _ in engine.problem = UserFacingError(.accountChanged, "…") } == rest
                 + "problem: account changed")
     }
 
     @Test func aReasonIsNotSaidTwice() {
-        #expect(
-            text { engine, _ in
-                engine.connectivity = Connectivity(
-                    state: .unauthorized, since: Self.earlier, reason: UserFacingError(.unauthorized, "…"))
-                engine.problem = engine.connectivity.reason
-            } == "needs login since 09:05, 12,431 items, complete as of 11:42")
+        let refused = text { engine, _ in
+            engine.connectivity = Connectivity(
+                state: .unauthorized, since: Self.earlier, reason: UserFacingError(.unauthorized, "…"))
+            engine.problem = engine.connectivity.reason
+        }
+        #expect(refused == "needs login since 09:05, 12,431 items, complete as of 11:42")
     }
 }

@@ -31,11 +31,12 @@ import Testing
         #expect(sentence { _, _ in } == "Up to date; nothing waits.")
         #expect(
             sentence { summary, _ in summary.outbox.waiting = 2 } == "Up to date, but 2 writes wait to be sent.")
+        let offline = sentence { summary, facts in
+            summary.outbox.waiting = 1
+            facts.connectivity = Connectivity(state: .offline, since: Samples.now)
+        }
         #expect(
-            sentence { summary, facts in
-                summary.outbox.waiting = 1
-                facts.connectivity = Connectivity(state: .offline, since: Samples.now)
-            } == "There has been no network for 0 s (since 2026-11-21 04:06:14). 1 write waits for the network.")
+            offline == "There has been no network for 0 s (since 2026-11-21 04:06:14). 1 write waits for the network.")
         #expect(
             sentence { _, facts in facts.connectivity = Connectivity(state: .unauthorized, since: Samples.now) }
                 == "The server has refused the login since 2026-11-21 04:06:14. Nothing waits to be sent.")
