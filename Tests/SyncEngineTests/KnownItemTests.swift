@@ -244,16 +244,19 @@ import Testing
     /// It is made once, whatever becomes of the answer: what may be ours under another address is not sent again unasked.
     @Test(arguments: Dialect.allCases, [true, false])
     func anAddressThatTheServerCleansIsCapturedOnce(_ dialect: Dialect, _ isLost: Bool) async throws {
-        let fixture = try await fixture(dialect, cleansURLs: true)
-        try await fixture.pull()
-        if isLost { fixture.server.script(.closeAfterApplying, on: .capture) }
-        try await fixture.accept(.url("http://Example.org/Page?a=1#part", title: "Mine", tags: ["mine"]))
-        for _ in 0..<4 { try await fixture.carryAll() }
-        let outbox = try fixture.outbox()
-        #expect(fixture.server.captures.count == 1, "\(outbox)")
-        #expect(
-            outbox[0].hasPrefix(isLost ? "#1 capture parked outcome_undecidable" : "#1 capture delivered"), "\(outbox)")
-        try fixture.expectSound()
+        // Without a title and tags there is nothing but the address to know it by.
+        for (title, tags) in [("Mine", ["mine"]), (nil, [])] {
+            let fixture = try await fixture(dialect, cleansURLs: true)
+            try await fixture.pull()
+            if isLost { fixture.server.script(.closeAfterApplying, on: .capture) }
+            try await fixture.accept(.url("http://Example.org/Page?a=1#part", title: title, tags: tags))
+            for _ in 0..<4 { try await fixture.carryAll() }
+            let outbox = try fixture.outbox()
+            #expect(fixture.server.captures.count == 1, "\(outbox)")
+            let end = isLost ? "parked outcome_undecidable" : "delivered"
+            #expect(outbox[0].hasPrefix("#1 capture \(end)"), "\(outbox)")
+            try fixture.expectSound()
+        }
     }
 
     /// A note of few words and one tag, of which the server keeps other characters.
