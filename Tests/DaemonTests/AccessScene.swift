@@ -80,7 +80,7 @@ final class AccessScene: Sendable {
         var bytes = [CChar](repeating: 0, count: 256)
         let count = readlink(path, &bytes, bytes.count)
         guard count > 0 else { throw WaitedInVain("readlink \(path): errno \(errno)") }
-        return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return String(decoding: bytes[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     private func waitUntilListening(_ daemon: ChildProcess) async throws {

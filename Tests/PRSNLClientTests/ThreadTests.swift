@@ -21,9 +21,11 @@ import Testing
     private func wakers() throws -> Set<String> {
         Set(
             try entries("/proc/self/fd").filter { name in
-                var target = [UInt8](repeating: 0, count: 64)
-                let count = readlink("/proc/self/fd/\(name)", &target, target.count)
-                return count > 0 && String(decoding: target[..<count], as: UTF8.self) == "anon_inode:[eventfd]"
+                // Not of UInt8: Swift 6.0 gives such an array to a `char *` wrongly, and what is written there lands elsewhere.
+                var target = [CChar](repeating: 0, count: 64)
+                guard readlink("/proc/self/fd/\(name)", &target, target.count - 1) > 0 else { return false }
+                let bytes = target.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
+                return String(decoding: bytes, as: UTF8.self) == "anon_inode:[eventfd]"
             })
     }
 

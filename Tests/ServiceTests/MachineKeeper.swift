@@ -19,7 +19,7 @@ final class MachineKeeper: Sendable {
         try Self.removeStale()
         var template = Array("/tmp/\(Self.prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Self.failure("mkdtemp") }
-        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        folder = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
         guard mkfifo(folder + "/new", 0o600) == 0 else { throw Self.failure("mkfifo") }
         // For both, so that neither end waits for the other here.
         let held = prsnl_open(folder + "/new", O_RDWR | O_CLOEXEC, 0)

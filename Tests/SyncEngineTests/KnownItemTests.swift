@@ -259,6 +259,25 @@ import Testing
         }
     }
 
+    /// Neither of the two lookups saw it, and no pull has brought it.
+    @Test func anAddressThatTheServerCleansIsLookedForOnceMoreBeforeItIsSentAgain() async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 5, seed: 1)) {
+            ($0.quirks.hidesCaptured, $0.quirks.cleansURLs, $0.quirks.capturesPerMinute) = (true, true, nil)
+        }
+        try await fixture.pull()
+        fixture.server.script(.closeAfterApplying, on: .capture)
+        try await fixture.accept(.url("http://Example.org/Page?a=1#part"))
+        try await fixture.pull()
+        let refusal = fixture.server.script(.rateLimit(.seconds(60)), on: .capture)
+        fixture.time.advance(by: .seconds(700))
+        try await fixture.pull()
+        try #require(refusal.appliedCount == 1)
+        fixture.server.settle()
+        try await fixture.carryAll()
+        #expect(fixture.server.captures.count == 1)
+        #expect(try fixture.outbox() == ["#1 capture parked outcome_undecidable"])
+    }
+
     /// A note of few words and one tag, of which the server keeps other characters.
     @Test(arguments: Dialect.allCases, [true, false])
     func aNoteThatTheServerEscapesIsMadeOnce(_ dialect: Dialect, _ isLost: Bool) async throws {

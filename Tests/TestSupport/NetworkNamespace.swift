@@ -108,7 +108,8 @@ package final class NetworkNamespace: @unchecked Sendable {
                 guard readlink("/proc/thread-self", &target, target.count - 1) > 0 else {
                     throw Failure(description: "/proc/thread-self: errno \(errno)")
                 }
-                let thread = String(decoding: target.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                let bytes = target.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
+                let thread = String(decoding: bytes, as: UTF8.self)
                 return "/proc/\(thread)/ns/net"
             }
         }

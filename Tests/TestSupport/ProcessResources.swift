@@ -17,7 +17,7 @@ package struct ProcessResources: Sendable {
         for descriptor in Self.names(in: "/proc/self/fd") {
             var target = [CChar](repeating: 0, count: 256)
             guard readlink("/proc/self/fd/\(descriptor)", &target, target.count - 1) > 0 else { continue }
-            let bytes = target.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            let bytes = target.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
             let kind = String(decoding: bytes, as: UTF8.self).filter { !$0.isNumber }
             // The one that this look itself has opened.
             if kind != "/proc//fd" { descriptors[kind, default: 0] += 1 }
@@ -42,7 +42,8 @@ package struct ProcessResources: Sendable {
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 64)
         guard fgets(&line, Int32(line.count), file) != nil else { return "" }
-        return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let bytes = line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(truncatingIfNeeded: $0) }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// What is held here beyond `before`: a line for each kind.

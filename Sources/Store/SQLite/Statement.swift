@@ -102,17 +102,15 @@ final class Statement {
         guard var value, !value.isEmpty else { return try body(bind(value)) }
         let parameter = nextParameter
         nextParameter += 1
-        var result: Swift.Result<Result, any Error>?
-        value.withUTF8 { utf8 in
+        let result = value.withUTF8 { utf8 in
             utf8.withMemoryRebound(to: CChar.self) { bytes in
                 // Without a destructor it is SQLITE_STATIC (https://sqlite.org/c3ref/c_static.html).
                 _ = sqlite3_bind_text64(
                     handle, parameter, bytes.baseAddress, UInt64(bytes.count), nil, UInt8(SQLITE_UTF8))
             }
-            do { result = .success(try body(self)) } catch { result = .failure(error) }
+            return Swift.Result { try body(self) }
         }
         sqlite3_bind_null(handle, parameter)
-        guard let result else { preconditionFailure("withUTF8 did not call its body") }
         return try result.get()
     }
 
