@@ -2,11 +2,15 @@
 
 The sources are copied into .build/mutants, changed there, built and tested. A mutant that survives is a rule without a test."""
 
+import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COPY = os.path.join(ROOT, ".build", "mutants")
@@ -71,18 +75,24 @@ MUTANTS = [
 
 # Seconds: the tests need two minutes. What never ends is noticed, too.
 LONGEST = 600
+FAILED = re.compile(r"^✘ Test .*", re.M)
 
 
-def run(command, limit=None):
-    """The exit code, and what was said; None for one that does not end."""
-    process = subprocess.Popen(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               env={**os.environ, "PRSNL_TEST_TARGETS": "StoreTests SyncEngineTests"}, start_new_session=True)
-    try:
-        said, _ = process.communicate(timeout=limit)
-        return process.returncode, said
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return None, process.communicate()[0]
+def run(command, limit=None, ends=lambda: None):
+    """The exit code, and what was said; None for one that `limit` ends, and what `ends` said for one that it ends."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        process = subprocess.Popen(command, cwd=COPY, stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
+                                   env={**os.environ, "PRSNL_TEST_TARGETS": "StoreTests SyncEngineTests"})
+        began, found = time.monotonic(), None
+        while process.poll() is None:
+            found = ends() or ("the tests do not end" if limit and time.monotonic() - began > limit else None)
+            if found:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return None, found
+            time.sleep(0.5)
+        said.seek(0)
+        return process.returncode, said.read()
 
 
 def copy():
@@ -104,14 +114,23 @@ def copy():
             shutil.copy(source, target)
 
 
+def failure():
+    """The first test that has failed so far: with that, the mutant is killed."""
+    for log in glob.glob(os.path.join(COPY, ".build", "tests", "*.log")):
+        with open(log, errors="replace") as file:
+            if found := FAILED.search(file.read()):
+                return found[0]
+    return None
+
+
 def test():
     """Whether the tests pass, and what they said."""
     code, said = run(["swift", "build", "--build-tests"])
     if code != 0:
         raise SystemExit(f"it does not build:\n{said[-3000:]}")
-    code, said = run([".make/test", "--width", "1", "--only", TEST], LONGEST)
-    found = [line for line in said.splitlines() if line.startswith("✘ Test ")]
-    return code == 0, "the tests do not end" if code is None else found[0][:140] if found else said[-300:]
+    shutil.rmtree(os.path.join(COPY, ".build", "tests"), ignore_errors=True)
+    code, said = run([".make/test", "--width", "1", "--only", TEST], LONGEST, failure)
+    return code == 0, (failure() or said)[:140]
 
 
 def main():
