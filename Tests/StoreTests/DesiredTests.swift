@@ -128,6 +128,10 @@ import Testing
             "a remark for an item without a summary", [capture(1, remark: "R")], on: scraped,
             [1: ItemEdit(summary: "R")]),
         Delivered(
+            "a remark beside an earlier summary",
+            [edit(1, ItemEdit(summary: "S"), isDelivered: false), capture(2, remark: "R")], on: scraped,
+            [1: ItemEdit(summary: "S"), 2: ItemEdit(summary: "R")]),
+        Delivered(
             "white space that the server has squeezed", [capture(1, "A  b")], on: ItemEdit(title: "A b", tags: [])),
     ]
 
