@@ -201,7 +201,7 @@ import Testing
         try await eventually("the edit") { fixture.server.item(item.id)?.title == "changed here" }
         #expect(try await daemon.terminate() == .status(0))
         let ill = try await fixture.control("status", "--quiet")
-        #expect(ill.exit == .status(3) && ill.stdout == "" && ill.stderr.contains("No daemon answers."), "\(ill)")
+        #expect(ill.exit == .status(3) && ill.stdout == "" && ill.stderr.contains("No daemon listens"), "\(ill)")
         #expect(try await fixture.control("status", "--quiet", "--watch").exit == .status(2))
     }
 
@@ -455,10 +455,14 @@ import Testing
         let fixture = try await fixture()
         let daemon = try await fixture.startReady()
         daemon.signal(SIGSTOP)
+        async let health = fixture.control("status", "--quiet")
         let queue = try await fixture.control("queue")
         #expect(queue.exit == .status(0))
         #expect(queue.stderr.contains("the daemon is not responding; waiting"), "\(queue.stderr)")
         #expect(queue.stderr.contains("showing data from the file"), "\(queue.stderr)")
+        let ill = try await health
+        #expect(ill.exit == .status(1) && ill.stderr.contains("did not answer in time"), "\(ill)")
+        #expect(!ill.stderr.contains("Start it") && !ill.stderr.contains("showing"), "nothing is shown: \(ill)")
         daemon.signal(SIGCONT)
         #expect(try await daemon.terminate() == .status(0))
     }

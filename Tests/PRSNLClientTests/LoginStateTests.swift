@@ -98,7 +98,7 @@ struct LoginStateTests {
         var state = try state(life: .seconds(1_800))
         state.isRejected = true
         #expect(need(state, after: .zero) == .renewal(isUrgent: true))
-        state.isRefused = true
+        state.failure = .loginExpired
         #expect(need(state, after: .zero) == .login)
     }
 

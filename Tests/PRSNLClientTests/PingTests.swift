@@ -86,7 +86,8 @@ struct PingTests {
         let server = try ScriptedServer(always: .raw("HTTP/1.1 400 Bad Request\r\n\r\n"))
         let ping = await (try TestClient(server.url.replacing("http:", with: "https:"))).client.ping()
         #expect(ping.failedPhase == .tls, "\(ping)")
-        #expect(ping.address == "127.0.0.1")
+        // libcurl 8.14 tells none where TLS fails.
+        #expect(ping.address == "127.0.0.1" || ping.address == nil)
         #expect(ping.phases[.tls] == nil)
     }
 

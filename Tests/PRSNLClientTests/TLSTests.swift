@@ -200,7 +200,8 @@ struct TLSTests {
         #expect(refused.error?.code == .tlsFailed)
         #expect(refused.failedPhase == .tls)
         #expect(refused.phases[.tls] == nil)
-        #expect(refused.address == "127.0.0.1")
+        // libcurl 8.14 tells none where TLS fails.
+        #expect(refused.address == "127.0.0.1" || refused.address == nil)
     }
 
     @Test func aServerThatDoesNotSpeakTLSIsNamed() async throws {

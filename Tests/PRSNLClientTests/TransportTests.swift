@@ -250,9 +250,10 @@ struct TransportTests {
         let server = try ScriptedServer(
             always: .raw("HTTP/1.1 200 OK\r\n\(lines)\r\nContent-Length: 1\r\n\r\n", .silence))
         let (error, _) = try await failure(server.url)
-        #expect(
-            error.kind
-                == .decodingError(.notJSON("the answer is encoded more than once, or in a way that was not asked for")))
+        let ours = "the answer is encoded more than once, or in a way that was not asked for"
+        // This one libcurl 8.14 refuses by itself.
+        let others = lines.hasPrefix("Transfer-Encoding: gzip") ? ["the answer is not HTTP"] : []
+        #expect(([ours] + others).contains { error.kind == .decodingError(.notJSON($0)) }, "\(error.kind)")
         #expect(server.requests.first?.headers["accept-encoding"] == "gzip, deflate")
     }
 

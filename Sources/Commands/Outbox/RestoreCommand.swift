@@ -12,7 +12,7 @@ enum RestoreCommand {
             CommandOption("--no-tags", nil, "Without the tags that it had."), .wait,
         ]
     ) { context, arguments throws(UserFacingError) in
-        let reader = try StoreReader(path: context.paths.database)
+        let reader = try context.reader()
         let isOfGone = arguments.has("--gone")
         guard isOfGone == arguments.operands.isEmpty else {
             throw arguments.failure(isOfGone ? "--gone takes no ID" : "ID or --gone is missing")

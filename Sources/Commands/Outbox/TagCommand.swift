@@ -93,14 +93,14 @@ enum TagCommand {
         if let words = arguments.value("--query") {
             if words.allSatisfy(\.isWhitespace) { throw arguments.failure("--query has no words") }
             let query = try SavedSearches.query(words, context)
-            list = try StoreReader(path: context.paths.database).search(query, limit: ListOptions.most)
+            list = try context.reader().search(query, limit: ListOptions.most)
             for remark in ItemListReport(list, shortIDs: [], words: words).remarks { context.say(remark) }
         } else if arguments.has("--rename") {
             let filter = ItemFilter(tags: change.removed)
-            list = try StoreReader(path: context.paths.database).list(filter, limit: ListOptions.most)
+            list = try context.reader().list(filter, limit: ListOptions.most)
             if list.items.isEmpty { context.say("No item has the tag \(change.removed[0])\(asOf(context)).") }
         } else {
-            let reader = try? StoreReader(path: context.paths.database)
+            let reader = try? context.reader()
             // What names no item, the daemon refuses.
             return try NamedItems.ids(arguments, names).map { (try? reader?.itemToChange($0)) ?? ListedItem(id: $0) }
         }
@@ -134,7 +134,7 @@ enum TagCommand {
 
     /// How old is what the copy says of tags: edits that were made elsewhere since are not in it. Empty where that is not known.
     private static func asOf(_ context: CommandContext) -> String {
-        let time = (try? StoreReader(path: context.paths.database).summary())?.copy.editsAsOf
+        let time = (try? context.reader().summary())?.copy.editsAsOf
         return time.map { ", as of \(Formatting.timeWithAge($0, now: TimeSource.system.now(), named: true))" } ?? ""
     }
 }

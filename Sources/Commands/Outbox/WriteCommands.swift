@@ -116,12 +116,12 @@ enum EditCommand {
         }
         if edit.isEmpty, arguments.operands.count == 1, isatty(STDIN_FILENO) == 1 {
             _ = try WaitOption(arguments)
-            let item = try StoreReader(path: context.paths.database).item(arguments.operands[0]).item
+            let item = try context.reader().item(arguments.operands[0]).item
             let original = EditedItem(item)
             let code = try Editor.write(original.text, context, arguments, name: item.id) {
                 text throws(UserFacingError) in
                 let edit = try EditedItem(text, of: original).edit(of: original)
-                let now = EditedItem(try StoreReader(path: context.paths.database).item(item.id).item)
+                let now = EditedItem(try context.reader().item(item.id).item)
                 // The person has not seen what would be overwritten.
                 if edit.title != nil && now.title != original.title
                     || edit.summary != nil && now.summary != original.summary
@@ -165,7 +165,7 @@ enum DeleteCommand {
         let confirmation = Confirmation(arguments)
         var items = try NamedItems.ids(arguments)
         do throws(UserFacingError) {
-            let reader = try StoreReader(path: context.paths.database)
+            let reader = try context.reader()
             let found = try items.map { id throws(UserFacingError) in try reader.itemToChange(id, isForDeletion: true) }
             if context.isText || confirmation != nil { NamedItems.show(found, of: found.count, context) }
             // What was shown is what is deleted.
@@ -197,7 +197,7 @@ enum TagWords {
 
     /// `nil` where the copy cannot be read, or knows no server yet.
     static func dialect(_ context: CommandContext) -> Dialect? {
-        try? StoreReader(path: context.paths.database).summary().server.dialect
+        try? context.reader().summary().server.dialect
     }
 }
 

@@ -24,12 +24,13 @@ enum StatusCommand {
             if arguments.has("--quiet") { throw arguments.failure("--watch prints, and --quiet forbids it") }
             return try Watch.run(context, report, line: \.sentence)
         }
-        let report = try report()
         // For what starts a daemon again that does not answer. A write that waits for a person would wait after that too.
         if arguments.has("--quiet") {
-            guard report.source == .daemon else { throw UserFacingError(.daemonNotRunning, "No daemon answers.") }
+            var daemon = try context.reach()
+            _ = try daemon.ask(StatusRequest()).get()
             return .fine
         }
+        let report = try report()
         try context.write(report)
         if context.isText { for warning in Cursor.readers(context).warnings { context.say(warning) } }
         if context.isText, let writer = context.otherWriter {

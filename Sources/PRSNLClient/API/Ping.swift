@@ -15,7 +15,7 @@ package struct Ping: Sendable, Equatable {
     /// fails, that of the connection may be missing, too.
     package var phases: [Phase: Duration] = [:]
     package var total: Duration = .zero
-    /// Of the server, or of the proxy; `nil` where no connection was made.
+    /// Of the server, or of the proxy; `nil` where no connection was made. libcurl 8.14 does not tell it where TLS fails, either.
     package var address: String?
     package var status: Int?
     /// `nil` where a PRSNL server answered that it is well.

@@ -121,8 +121,10 @@ struct LoginState {
     /// How long the access token lives, where that is known: by its own word, else what was left of it when it was first
     /// compared with the server's clock. The main server's tokens do not say.
     private var life: Duration?
+    /// Why the last attempt to renew it failed.
+    var failure: ErrorCode?
     /// The server has refused the refresh token.
-    var isRefused = false
+    var isRefused: Bool { failure == .loginExpired }
     /// The server has refused the access token, though it has not expired.
     var isRejected = false
     /// It replaces one that was rejected, and was not accepted yet. If it is rejected too, renewing does not help.

@@ -28,7 +28,7 @@ extension PRSNLClient {
     /// Tries a login again that the server has refused to renew, because its owner may have repaired it.
     package func reconsiderLogin() {
         memory.withLock { memory in
-            memory.login?.isRefused = false
+            memory.login?.failure = nil
             memory.login?.notBefore = .zero
         }
     }
@@ -210,15 +210,20 @@ extension PRSNLClient {
             new = try await requestPair(for: old)
         } catch {
             let uptime = time.uptime()
-            memory.withLock { memory in
-                guard memory.generation == generation else { return }
-                memory.login?.isRefused = error.kind == .loginExpired
+            // An outage takes many attempts: a reason is logged once.
+            let isLogged = memory.withLock { memory in
+                guard memory.generation == generation else { return false }
+                defer { memory.login?.failure = error.code }
                 memory.login?.notBefore = uptime + LoginState.betweenAttempts
+                return memory.login?.failure == error.code
             }
-            log(
-                error.kind == .loginExpired ? .error : .warning, .http,
-                "the login could not be renewed: \(error.code.rawValue)"
-                    + (error.kind == .loginExpired ? "; \(error.code.recoverySuggestion)" : ""))
+            if !isLogged {
+                let isExpired = error.kind == .loginExpired
+                log(
+                    isExpired ? .error : .warning, .http,
+                    "the login could not be renewed: \(error.code.rawValue)"
+                        + (isExpired ? "; \(error.code.recoverySuggestion)" : ""))
+            }
             throw error
         }
         CrashPoint.afterRenewal.reach()

@@ -83,7 +83,7 @@ extension Store {
 
     /// Marks all errors as over that a pull ends which has succeeded.
     package func noteSuccess() throws(UserFacingError) {
-        let hasGone = try read { connection in try GoneItems(connection) != nil }
+        let hasGone = try read { connection in try connection.hasGoneItems }
         // A damaged file does not heal by a pull, a deletion candidate that cannot be asked for is left where it is, and so are a
         // write and a text that still fail. The replayer itself says when it can send again, and the indexer when it can write.
         let isOver = """

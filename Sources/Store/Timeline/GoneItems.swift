@@ -56,25 +56,26 @@ package struct GoneItems: Sendable, Equatable, Codable {
 }
 
 extension Connection {
-    fileprivate func goneItems() throws -> [GoneItem] {
-        let found = try prepare("SELECT \(GoneItem.columns) FROM \(GoneItem.noted)").all { row in
-            row.text(0).map {
-                (GoneItem(itemID: $0, entry: row.int64(2), deliveredAt: row.timestamp(3)), row.timestamp(1))
-            }
-        }
+    /// The latest first, at most `limit`: one is enough to know that there are some.
+    fileprivate func goneItems(upTo limit: Int = .max) throws -> [GoneItem] {
         let entry = try prepare("SELECT state FROM outbox WHERE request_key = ?")
         var gone: [GoneItem] = []
-        for (item, deletedAt) in found {
+        try prepare("SELECT \(GoneItem.columns) FROM \(GoneItem.noted)").rows(while: gone.count < limit) { row in
+            guard let id = row.text(0) else { return }
             var state: String?
-            for key in RequestKey.restoring(item.itemID, deletedAt: deletedAt) {
+            for key in RequestKey.restoring(id, deletedAt: row.timestamp(1)) {
                 state = try entry.bind(key.text).first { $0.text(0) }
                 // The next one was used only where this one was given up.
                 if state != OutboxEntry.State.dropped.rawValue { break }
             }
-            if state == nil { gone.append(item) }
+            guard state == nil else { return }
+            gone.append(GoneItem(itemID: id, entry: row.int64(2), deliveredAt: row.timestamp(3)))
         }
         return gone
     }
+
+    /// Whether there is one, without a look at the others.
+    var hasGoneItems: Bool { get throws { try !goneItems(upTo: 1).isEmpty } }
 }
 
 extension Store {
