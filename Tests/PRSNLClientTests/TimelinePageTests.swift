@@ -158,6 +158,13 @@ struct TimelinePageTests {
         #expect(Array(found.utf8) == Array(canonical.utf8))
     }
 
+    /// Found while fuzzing: two bytes that are no UTF-8 become four longer, and an escape as much shorter.
+    @Test func anEscapeBesideWhatIsNoUTF8IsReadToo() throws {
+        let text = Array(#"{"items":[{\#(Self.base),"tags":["?\u00e9?b"]}],"next_cursor":null}"#.utf8)
+        let page = try TimelinePage.Decoder.decode(text.map { $0 == UInt8(ascii: "?") ? 0x9E : $0 })
+        #expect(page.items.first?.tags == "[\"\u{FFFD}é\u{FFFD}b\"]")
+    }
+
     @Test func anIDThatIsRepeatedStandsOnce() throws {
         let page = try page(
             #"{"items":[{\#(Self.base),"title":"first"},{"id":"b","createdAt":"2025-06-01T00:00:24Z"},{\#(Self.base),"title":"again"}],"next_cursor":null}"#

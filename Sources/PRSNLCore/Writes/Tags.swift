@@ -21,7 +21,10 @@ package enum Tags {
     package static func json(_ tags: [String], written: UnsafeBufferPointer<UInt8>) -> String {
         // Two brackets, two quotation marks for each, and the commas: no space, and no escape.
         let size = tags.reduce(tags.isEmpty ? 2 : 1) { $0 + $1.utf8.count + 3 }
-        return written.count == size && areInForm(tags) ? String(decoding: written, as: UTF8.self) : json(tags)
+        guard written.count == size, areInForm(tags) else { return json(tags) }
+        let text = String(decoding: written, as: UTF8.self)
+        // What is not UTF-8 has become longer, and may have made up for an escape.
+        return text.utf8.count == size ? text : json(tags)
     }
 
     private static func areInForm(_ tags: [String]) -> Bool {
