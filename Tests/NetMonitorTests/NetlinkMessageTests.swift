@@ -7,15 +7,21 @@ import Testing
 /// The parser of netlink messages, with what a kernel has sent and with what none would.
 @Suite struct NetlinkMessageTests {
     /// RTM_NEWLINK of `lo`, up and running, shortened to the attributes that are read.
-    static let loopback: [UInt8] =
-        header(
-            type: 16,
-            payload: [0, 0, 4, 3] + word(1) + word(0x10049) + word(0)
-                + attribute(3, Array("lo".utf8) + [0]) + attribute(16, [0]))
-    static let address: [UInt8] = header(
-        type: 20, payload: [2, 24, 0x80, 0] + word(2) + attribute(1, [192, 0, 2, 7]) + attribute(2, [192, 0, 2, 7]))
-    static let route: [UInt8] = header(
-        type: 24, payload: [2, 0, 0, 0, 254, 4, 0, 1] + word(0) + attribute(4, word(2)) + attribute(5, [192, 0, 2, 1]))
+    static let loopback = header(
+        type: 16,
+        payload: joined(
+            [0, 0, 4, 3], word(1), word(0x10049), word(0), attribute(3, joined(Array("lo".utf8), [0])),
+            attribute(16, [0])))
+    static let address = header(
+        type: 20,
+        payload: joined(
+            [2, 24, 0x80, 0], word(2), attribute(1, [192, 0, 2, 7]), attribute(2, [192, 0, 2, 7])))
+    static let route = header(
+        type: 24,
+        payload: joined([2, 0, 0, 0, 254, 4, 0, 1], word(0), attribute(4, word(2)), attribute(5, [192, 0, 2, 1])))
+
+    /// Swift 6.0 takes minutes to find the types of a long sum of arrays.
+    private static func joined(_ parts: [UInt8]...) -> [UInt8] { parts.flatMap(\.self) }
 
     static func word(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value, Array.init) }
     static func half(_ value: UInt16) -> [UInt8] { withUnsafeBytes(of: value, Array.init) }
@@ -80,8 +86,9 @@ import Testing
     func aLinksNameIsFitForATerminal(_ sent: String, _ shown: String) throws {
         let link = Self.header(
             type: 16,
-            payload: [0, 0, 4, 3] + Self.word(1) + Self.word(1) + Self.word(0)
-                + Self.attribute(3, Array(sent.utf8) + [0]))
+            payload: Self.joined(
+                [0, 0, 4, 3], Self.word(1), Self.word(1), Self.word(0),
+                Self.attribute(3, Self.joined(Array(sent.utf8), [0]))))
         #expect(try snapshot(link).links[1]?.name == shown)
     }
 
