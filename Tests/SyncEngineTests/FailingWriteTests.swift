@@ -114,6 +114,20 @@ import Testing
         #expect(server.item(item.id)?.title == "New")
     }
 
+    /// The next pull would come after half an hour. But the server lets the write in.
+    @Test(arguments: [403, 404])
+    func aPullThatWasRefusedIsTriedAgainWhenAWriteIsTaken(_ status: Int) async throws {
+        let fixture = try await fixture(patchFails: false)
+        let refusal = fixture.server.script(.answer(status: status), on: .timeline)
+        let busy = ["x-error-code": "BUSY", "retry-after": "900"]
+        fixture.server.script(.answer(status: 503, headers: busy, body: #"{"detail":"busy"}"#), on: .capture)
+        try await fixture.accept(.url("https://example.com/a"))
+        try await fixture.run(for: .seconds(1_200))
+        try #require(refusal.appliedCount == 1)
+        #expect(try fixture.states() == [.delivered])
+        #expect(try fixture.query("SELECT count(*) FROM item WHERE url = 'https://example.com/a'") == "1")
+    }
+
     @Test func aTitleThatFollowsIsCountedApartFromWhatPeopleAskedFor() async throws {
         let fixture = try await fixture(patchFails: true)
         try await fixture.accept(.url("https://example.com/a", title: "My title"))

@@ -111,7 +111,10 @@ struct PullLoop {
                 at: time.now(), after: silence, draws: (random.unit(), random.unit(), random.unit()))
             holdsUntil = time.uptime() + Self.longestHold
         case .outboxSent: holdsUntil = nil
-        case .delivered: memory.schedule.wantsHead = true
+        case .delivered:
+            // It lets us in again.
+            if memory.schedule.head.isRefused { memory.schedule.forgetFailures() }
+            memory.schedule.wantsHead = true
         case .sync(let request): requests.append(request)
         case .connectivity(isReturn: false, _), .clockStepped, .writes, .released, .recovered: break
         }

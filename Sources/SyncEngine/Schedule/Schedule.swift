@@ -84,6 +84,8 @@ struct Schedule: Sendable, Equatable {
     struct Setback: Sendable, Equatable {
         var failures = 0
         var notBefore = Timestamp.earliest
+        /// A person has to do something about it, as it seemed.
+        private(set) var isRefused = false
         /// When the first of them was.
         fileprivate var since = Timestamp.earliest
     }
@@ -282,6 +284,7 @@ extension Schedule.Setback {
         // Later than now: the clock was set back.
         if failures == 0 || since > now { since = now }
         failures += 1
+        isRefused = verdict == .tryRarely
         var wait = verdict.wait(failures: failures, draw: draw)
         // After a short trouble of the server all are back soon: a wait is no longer than the trouble so far.
         if verdict == .retry(after: nil) { wait = min(wait, max(now.duration(since: since), Backoff.pulls.base)) }
