@@ -34,9 +34,8 @@ from measure import MEBIBYTE, status_of
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
 # Of the timeline; and of commands in a day, most of which bring a deletion or three.
 ITEMS, TURNS = 2_500, 120
-# What has ended is kept for 30 days, and goes with a poll once a day. So tables and files are judged from here on. So is the CPU
-# time, most of which goes to the tombstones that each poll reads, and the memory, which rises by 1 MiB until then. All else from the
-# third day.
+# What has ended is kept for 30 days, and goes with a poll once a day. So tables and files are judged from here on. So are the CPU
+# time, and the memory, which rises by 1 MiB until then. All else from the third day.
 KEPT_DAYS, WARM_DAYS, FEWEST = 32, 3, 5
 # The index is built again where half of it is of old texts, here after some ten days: the peaks of two halves are compared.
 INDEX, INDEX_DAYS = "rows of search_index", 12
