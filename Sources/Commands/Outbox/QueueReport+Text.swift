@@ -132,7 +132,11 @@ extension OutboxEntry.Status {
         let retry: Advice = "`prsnlctl retry-queue \(entry)`"
         switch error?.code {
         case .editConflict: return "To overwrite the server's values: \(retry). \(drop) To compare: \(show)."
-        case .itemGone: return "The server has no such item any more. To read what was to be written: \(show). \(drop)"
+        case .itemGone:
+            return """
+                The server has no such item any more. To have it again, capture it. \
+                To read what was to be written: \(show). \(drop)
+                """
         // Where `retry-queue` leaves a deletion alone, the entry says why. A new one is always sent.
         case _ where error?.recoverySuggestion.commands.contains(NextCommand(["prsnlctl", "delete", itemID])) == true:
             return "\(error?.recoverySuggestion ?? "") To look at it: \(show)."

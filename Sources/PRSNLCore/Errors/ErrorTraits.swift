@@ -272,7 +272,8 @@ package struct ErrorTraits: Sendable {
             """
             Choose: `prsnlctl retry-queue N` overwrites the server's values, `prsnlctl queue drop N` gives the write up.
             """),
-        .itemGone: .person("Give the write up with `prsnlctl queue drop N`."),
+        .itemGone: .person(
+            "If you want the item back, capture it again. Give this write up with `prsnlctl queue drop N`."),
         .captureGone: .passing(
             """
             Another client has deleted it, or the server was restored from an older backup. Capture it again, or take \
