@@ -157,6 +157,36 @@ import Testing
         await store.close()
     }
 
+    /// An edit was due, and its item was asked for. A deletion that came meanwhile has its turn.
+    @Test func anEditThatIsDeletedMeanwhileIsNotBegun() async throws {
+        let store = try fixture.open()
+        try await store.commit(StoreFixture.page([StoreFixture.item(1)]))
+        _ = try await accept(store, .edit(item: "item-1", ItemEdit(title: "Edited")))
+        let edit = try #require(try await store.dueEntry(now: now, sending: [.edit]))
+        _ = try await accept(store, .delete(item: "item-1"))
+        #expect(try await store.beginSending(edit, evidence: nil, now: now) == false)
+        #expect(try await states(store) == [.queued, .queued])
+        try await deliver(store, 2)
+        #expect(try await states(store) == [.superseded, .delivered])
+        await store.close()
+    }
+
+    /// What was asked for and never sent is a part of what `restore` makes.
+    @Test func aTombstoneIsWhatItsPersonSaw() async throws {
+        let store = try fixture.open()
+        var item = StoreFixture.item(1)
+        (item.title, item.summary, item.tags) = ("Was", "Was, too", #"["a"]"#)
+        try await store.commit(StoreFixture.page([item]))
+        for edit in [ItemEdit(title: "First"), ItemEdit(title: "Second", tagChange: TagChange(added: ["b"]))] {
+            _ = try await accept(store, .edit(item: "item-1", edit))
+        }
+        _ = try await accept(store, .delete(item: "item-1"))
+        try await deliver(store, 3)
+        #expect(try fixture.query("SELECT title || summary || tags FROM item") == #"SecondWas, too["a","b"]"#)
+        #expect(try fixture.query("SELECT group_concat(kind) FROM change_log") == "added,deleted")
+        await store.close()
+    }
+
     @Test func aCreationThatWasRefusedCanBeMendedOrDeleted() async throws {
         let store = try fixture.open()
         let made = try await accept(store, url(1))

@@ -275,6 +275,39 @@ import Testing
         #expect(try fixture.states() == [isParked ? .parked : .dropped, .delivered])
     }
 
+    /// The item of its URL is deleted, and then the server comes to the capture that had no answer, or does not. What waits is another
+    /// item for its person, and is shown as long as it waits.
+    @Test(arguments: [false, true])
+    func aCaptureOfAKnownURLIsNotOverWhileItsRequestCanArrive(isLate: Bool) async throws {
+        let (fixture, item) = try await fixture()
+        let url = "https://example.org/a"
+        fixture.server.edit(item) { $0.url = url }
+        try await fixture.pull(full: true)
+        try await fixture.accept(.url(url, title: "Again"))
+        fixture.server.script(.closeBeforeAnswering, on: .capture)
+        for _ in 0..<2 { try await fixture.pull() }
+        #expect(try fixture.states() == [.unknown])
+        #expect(try fixture.entries()[0].remark?.hasPrefix("was already there; a request for it has no answer") == true)
+        try await fixture.accept(.delete(item: item))
+        try await fixture.pull()
+        #expect(try fixture.states() == [.unknown, .delivered])
+        #expect(try fixture.query("SELECT count(*) FROM timeline WHERE url = '\(url)'") == "1")
+        if isLate {
+            var late = DevItem.generate(count: 1, seed: 2)[0]
+            (late.url, late.title, late.tags) = (url, "Again", [])
+            late.createdAt = fixture.time.now
+            fixture.server.add([late])
+        }
+        for _ in 0..<3 {
+            fixture.time.advance(by: .seconds(600))
+            try await fixture.pull()
+        }
+        #expect(try fixture.states() == [.delivered, .delivered])
+        #expect(fixture.server.items().filter { $0.url == url }.count == 1)
+        #expect(try fixture.query("SELECT count(*) FROM timeline WHERE url = '\(url)'") == "1")
+        try fixture.expectSound()
+    }
+
     /// The server cleans the URL that it is asked for, and says that it has none.
     @Test(arguments: ["http://bare.example", "http://Upper.example/a"])
     func aDeletedCaptureOfAURLThatTheServerWritesInAnotherWayIsDeleted(_ url: String) async throws {

@@ -185,8 +185,8 @@ extension OutboxWriter {
             for id in ended { try noteUnverified(id, item: item) }
             try endAnswered(item)
         case .delete:
-            try endReplaced(by: entry.id, of: item)
-            try deleteMissing(item)
+            let replaced = try endReplaced(by: entry.id, of: item)
+            try deleteMissing(item, as: Desired(replaced.map(\.intent)).edit)
             write.isDeletion = true
             try releaseCaptures()
         }
@@ -248,10 +248,13 @@ extension OutboxWriter {
     }
 
     /// A deletion that was carried out has taken the place of what was asked for before it.
-    private mutating func endReplaced(by deletion: Int64, of item: String) throws {
-        for entry in try open(item) where entry.isReplaced(by: deletion) {
-            try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion)
-        }
+    ///
+    /// - Returns: what was to be sent, and not what a person was still to decide about.
+    @discardableResult
+    private mutating func endReplaced(by deletion: Int64, of item: String) throws -> [ItemEntry] {
+        let replaced = try open(item).filter { $0.isReplaced(by: deletion) }
+        for entry in replaced { try move(entry.id, from: entry.state, to: .superseded, supersededBy: deletion) }
+        return replaced.filter { $0.state == .queued }
     }
 
     /// What waits behind a creation whose id on the server is not known.
@@ -358,13 +361,16 @@ extension OutboxWriter {
         try change(each: refused) { ($0.dueAt, $0.failures) = (now, 0) }
     }
 
-    private mutating func deleteMissing(_ item: String) throws {
+    /// - Parameter edit: of what its person saw, what the server never had: `restore` makes the item with it.
+    private mutating func deleteMissing(_ item: String, as edit: ItemEdit) throws {
+        let seen = edit.resolved(with: try shownTags(item))
         let deleted = try connection.cached(
             """
-            UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL
+            UPDATE item SET deleted_at = ?2, missing_since = NULL, found_at = NULL,
+                title = coalesce(?3, title), summary = coalesce(?4, summary), tags = coalesce(?5, tags)
             WHERE id = ?1 AND deleted_at IS NULL
             """
-        ).bind(item).bind(now).run()
+        ).bind(item).bind(now).bind(seen.title).bind(seen.summary).bind(seen.tags.map(Tags.json)).run()
         deltas.live -= deleted
         deltas.deleted += deleted
         try connection.cached("DELETE FROM local_item WHERE id = ?").bind(item).run()

@@ -5,7 +5,7 @@ extension Store {
     /// `queued` to `sending`, on the disk before the first byte goes out.
     ///
     /// - Parameter task: as it was asked about: with these entries, and this payload.
-    /// - Returns: False where one of the entries is no longer queued: a person was faster.
+    /// - Returns: False where one of the entries is no longer queued, or has its turn no more: a person was faster.
     package func beginSending(
         _ task: OutboxTask, evidence: SendEvidence?, now: Timestamp
     ) throws(UserFacingError) -> Bool {
@@ -90,12 +90,11 @@ extension Store {
 }
 
 extension OutboxWriter {
-    /// - Returns: False where one of the entries is not queued any more. Nothing was written then.
+    /// - Returns: False where one of the entries is not queued any more, or a later deletion has its turn. Nothing was written then.
     mutating func beginSending(_ task: OutboxTask, evidence: SendEvidence?) throws -> Bool {
-        for id in task.covered
-        where try !connection.cached("SELECT 1 FROM outbox WHERE id = ? AND state = 'queued'")
-            .bind(Int(id)).hasRow()
-        { return false }
+        let isToBeSent = try connection.cached(
+            "SELECT 1 FROM outbox WHERE id = ?1 AND state = 'queued' AND (id != ?2 OR next_attempt_at IS NOT NULL)")
+        for id in task.covered where try !isToBeSent.bind(Int(id)).bind(Int(task.entry.id)).hasRow() { return false }
         for id in task.covered {
             try change(id, from: .queued) { [now] standing in
                 (standing.state, standing.lastAttemptAt) = (.sending, now)

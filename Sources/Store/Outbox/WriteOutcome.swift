@@ -38,8 +38,9 @@ package enum WriteOutcome: Sendable, Equatable {
     package enum Unknown: Sendable, Equatable {
         /// The server may have applied it, and has to be asked.
         case maybeApplied
-        /// A lookup has not found it. One lookup is not enough, because servers insert late.
-        case notFoundYet(lookupAfter: Duration, undecidedSince: UndecidedSince)
+        /// A lookup has not found it. One lookup is not enough, because servers insert late. Nor is it where the URL was there before: the
+        /// item may be deleted, and then made again.
+        case notFoundYet(lookupAfter: Duration, undecidedSince: UndecidedSince, wasThere: Bool = false)
         /// So many lookups in a row have failed.
         case lookupFailed(Int, undecidedSince: UndecidedSince?)
         /// The server has this URL, under an id that has to be asked for. So many times in a row that has failed.
@@ -114,6 +115,8 @@ extension WriteOutcome {
         case .delivered(_, let remark): remark
         case .queued(.settling):
             "an earlier request of this item has no answer, and may still be applied: compared again then"
+        case .unknown(.notFoundYet(_, _, wasThere: true)):
+            "was already there; a request for it has no answer, and may still be applied: looked up again then"
         case .unknown(.notFoundYet): "not found on the server yet; it may still be working on it"
         case .parked(.refusedAlone): "refused, while the server takes other writes"
         default: nil
@@ -198,7 +201,7 @@ extension WriteOutcome {
 
     var undecidedSince: UndecidedSince? {
         switch self {
-        case .unknown(.notFoundYet(_, let since)): since
+        case .unknown(.notFoundYet(_, let since, _)): since
         case .unknown(.lookupFailed(_, let since)): since
         default: nil
         }

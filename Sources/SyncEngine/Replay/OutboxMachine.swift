@@ -84,7 +84,7 @@ struct OutboxMachine: Sendable {
         case (.delivered, let error?), (.parked(.itemGone), let error?): return .prove(error)
         // What a lookup before the first send has found was not taken from us.
         case (.delivered, nil): if task.entry.state != .queued { gate.noteAccepted(task.entry.kind) }
-        case (.unknown(.notFoundYet(let wait, _)), _):
+        case (.unknown(.notFoundYet(let wait, _, _)), _):
             guard task.entry.reachableAge < WriteBackoff.ageLimit else { return .record(.parked(.undecidable)) }
             return .record(outcome, dueAt: moment.now.advanced(by: wait), error: task.lastError)
         case (.unknown, let error?): return .locate(error)

@@ -55,15 +55,17 @@ struct OutboxLookup: Sendable {
     /// while they work on them.
     ///
     /// - Parameter sure: what it means once the interval has passed since the first such lookup.
-    private func undecided(_ task: OutboxTask, sure: WriteOutcome) -> WriteOutcome {
+    private func undecided(_ task: OutboxTask, wasThere: Bool = false, sure: WriteOutcome) -> WriteOutcome {
         // By the server's clock, as its last answer gave it, and by ours: a step of either must not make ten minutes of one.
         let now = UndecidedSince(server: identity.client.serverTime ?? ServerTime(time.now()), here: time.now())
         guard let since = task.undecidedSince, let passed = since.passed(until: now) else {
-            return .unknown(.notFoundYet(lookupAfter: min(Self.secondLookup, interval), undecidedSince: now))
+            let wait = min(Self.secondLookup, interval)
+            return .unknown(.notFoundYet(lookupAfter: wait, undecidedSince: now, wasThere: wasThere))
         }
         if passed >= interval { return sure }
         // The server tells its time in whole seconds.
-        return .unknown(.notFoundYet(lookupAfter: max(interval - passed, .seconds(1)), undecidedSince: since))
+        let wait = max(interval - passed, .seconds(1))
+        return .unknown(.notFoundYet(lookupAfter: wait, undecidedSince: since, wasThere: wasThere))
     }
 
     // MARK: Edits
@@ -119,7 +121,10 @@ struct OutboxLookup: Sendable {
         // After "already exists", the one question is under which id.
         let exists = task.isOfExistingURL
         switch try await whereIs(task.entry) {
-        case .was(let delivery): return .delivered(delivery, remark: OutboxEntry.wasThere)
+        case .was(let delivery):
+            let outcome = WriteOutcome.delivered(delivery, remark: OutboxEntry.wasThere)
+            let isAnswered = try await store.firstUnknownSend(of: task.entry.id) == nil
+            return isAnswered ? outcome : undecided(task, wasThere: true, sure: outcome)
         case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
         case .nowhere where exists:
             let saysMore = task.entry.saysMoreThanItsURL
