@@ -53,6 +53,6 @@ package enum RealPath {
     static func link(_ path: String) -> String? {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)
-        return count > 0 ? String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+        return count > 0 ? String(decoding: target[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self) : nil
     }
 }
