@@ -10,7 +10,7 @@ SETUP := .make/setup
 SWIFT := $(shell SWIFT="$(SWIFT)" $(SETUP) swift-path)
 
 # SwiftPM keeps caches under HOME; where there is none to write to, it gets one of its own.
-ifneq ($(shell test -d "$$HOME" -a -w "$$HOME" && echo yes),yes)
+ifneq ($(shell test -d "$${HOME:-}" -a -w "$${HOME:-}" && echo yes),yes)
 export HOME := $(CURDIR)/.build/home
 endif
 
@@ -30,6 +30,13 @@ SWIFT_BUILD := $(SWIFT) build -Xswiftc -warnings-as-errors $(if $(JOBS),--jobs $
 RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xswiftc -cross-module-optimization \
     -Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
     -Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
+# Of another architecture, against the system in the folder ARM64_SYSTEM (.make/arm64).
+ifneq ($(ARM64_SYSTEM),)
+RELEASE := .build/cross/release
+RELEASE_FLAGS += --scratch-path .build/cross --triple aarch64-unknown-linux-gnu --sdk $(ARM64_SYSTEM) \
+    --pkg-config-path $(ARM64_SYSTEM)/usr/lib/aarch64-linux-gnu/pkgconfig \
+    -Xswiftc -sdk -Xswiftc $(ARM64_SYSTEM) -Xswiftc -resource-dir -Xswiftc $(ARM64_SYSTEM)/usr/libexec/swift/lib/swift_static
+endif
 # Where `make check` leaves what the tests said.
 TEST_LOG := .build/test.log
 
@@ -93,7 +100,7 @@ help:
 	@echo 'make install      as root: programs, units, manual pages in PREFIX=/usr/local; DESTDIR=… for a folder'
 	@echo 'make uninstall    removes what make install made; configuration and copy stay'
 	@echo 'make debian13     as root: demo, tests and package in a fresh Debian 13, with the Swift of that; debian12 likewise'
-	@echo 'make deb          the Debian package, in .build/deb'
+	@echo 'make deb          the Debian package, in .build/deb; ARCH=arm64, as root, that of arm64: make arm64-check tries it by qemu'
 	@echo 'make reproduce    builds the package twice, in two folders on two days, and compares it byte for byte'
 	@echo 'make release      packages, sources, sums, notes and a repository for apt, in $(RELEASE_FILES); docs/releasing.md'
 	@echo 'make release-check  as root: installs that in a fresh Debian, SUITE=trixie for another one; make container: in a container'
@@ -102,7 +109,7 @@ help:
 # SwiftPM writes absolute paths into .build, and fails in a check-out that was moved or copied, in words of its own.
 PLACE := .build/place
 
-.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb setup-release setup-fresh
+.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb setup-release setup-fresh setup-arm64-system setup-arm64
 setup-build:
 	@SWIFT="$(SWIFT)" $(SETUP) build $(BUILD_PACKAGES)
 	@mkdir -p "$$HOME" .build
@@ -127,6 +134,10 @@ setup-release:
 	@$(SETUP) packages $(RELEASE_PACKAGES)
 setup-fresh:
 	@$(SETUP) packages $(FRESH_PACKAGES)
+setup-arm64-system:
+	@$(SETUP) packages $(BUILD_PACKAGES)
+setup-arm64:
+	@$(SETUP) packages debootstrap qemu-user-static
 
 .PHONY: build
 build: setup-build
@@ -316,15 +327,28 @@ binaries:
 	    $(MAKE) --no-print-directory build; \
 	fi
 
-.PHONY: install uninstall deb
+.PHONY: install uninstall deb arm64-check
 install: binaries
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" BINARIES="$(BINARIES)" systemd/install install
 uninstall:
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" systemd/install uninstall
+# Of another architecture than this machine's; a variable of the environment may mean something else.
+ifeq ($(origin ARCH),command line)
+FOREIGN := $(filter-out $(shell dpkg --print-architecture),$(ARCH))
+endif
+ifneq ($(FOREIGN),)
+deb: setup-arm64
+	@[ "$(ARCH)" = arm64 ] || { echo "make: ARCH=$(ARCH) is neither this machine's architecture nor arm64" >&2; exit 1; }
+	@OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" .make/arm64 deb
+else
 deb: setup-deb binaries
 # An older build beside the new one would also be what `.build/deb/prsnld_*.deb` names.
 	@$(if $(filter .build/deb,$(DEB_FOLDER)),rm -f .build/deb/prsnld_*)
 	@BINARIES="$(BINARIES)" OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
+endif
+arm64-check: KILLS := 52
+arm64-check: setup-arm64
+	@OUT="$(DEB_FOLDER)" KILLS="$(KILLS)" .make/arm64 check
 
 # docs/releasing.md has the order, and what is left to a person.
 RELEASE_FILES ?= .build/release-files

@@ -82,8 +82,9 @@ class Starts:
         if not self.notes - self.parked <= self.captured <= self.notes:
             self.problems.append(
                 f"{self.notes} notes were accepted, {self.parked} are parked, and the server has {self.captured}")
-        if setting.query("PRAGMA integrity_check") != [("ok",)]:
-            self.problems.append("integrity_check")
+        code, text, complaint = setting.control("verify", "--file", seconds=600)
+        if code != 0:
+            self.problems.append(f"verify --file ended with {code}: {text} {complaint}")
 
     def differences(self, setting, server):
         """What the copy has otherwise than the server, but for notes that are parked."""
