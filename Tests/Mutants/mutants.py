@@ -68,7 +68,7 @@ MUTANTS = [
      "let replaced = try endReplaced(by: entry.id, of: item)", "let replaced: [ItemEntry] = []"),
     ("sends what has its turn no more", STORE + "Sending.swift", "(id != ?2 OR next_attempt_at IS NOT NULL)", "(id != ?2 OR 1)"),
     ("calls a capture of a known URL over while its request can arrive", REPLAY + "Lookups/OutboxLookup.swift",
-     "isAnswered ? outcome :", "isAnswered || true ? outcome :"),
+     "return undecided(task, wasThere: true, sure: outcome)", "return outcome"),
     ("deletes without what its person saw", STORE + "Recording.swift", "as: Desired(replaced.map(\\.intent)).edit", "as: ItemEdit()"),
     ("sends a twin of an unknown creation", STORE + "OutboxEntry.swift", "twin.maybe_applied IS 1", "twin.maybe_applied IS 2"),
     ("lets an earlier summary take the place of a remark", STORE + "Intent.swift",

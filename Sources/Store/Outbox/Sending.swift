@@ -233,15 +233,18 @@ extension Store {
     /// Whether an edit has to wait on for the server's processing of its item, although its time has come: that is an hour by a
     /// clock that may be wrong. Then it waits a little longer.
     package func awaitsOn(_ entry: OutboxEntry, now: Timestamp) throws(UserFacingError) -> Bool {
-        guard entry.awaitsItem, entry.reachableAge < OutboxWriter.settlingPatience else { return false }
-        let isUnsettled = try read { connection in
-            try writer(connection, now: now).isUnsettled(entry.itemID)
-        }
-        guard isUnsettled else { return false }
+        guard entry.awaitsItem, entry.reachableAge < OutboxWriter.settlingPatience,
+            try isUnsettled(entry.itemID, now: now)
+        else { return false }
         try moveEntries(now: now) { writer in
             try writer.change(entry.id) { if $0.state == .queued { $0.dueAt = now.advanced(by: .seconds(300)) } }
         }
         return true
+    }
+
+    /// Whether the server still works on the item, as far as the copy knows.
+    package func isUnsettled(_ item: String, now: Timestamp) throws(UserFacingError) -> Bool {
+        try read { connection in try writer(connection, now: now).isUnsettled(item) }
     }
 
     /// A server that failed answers again: what it failed at is due now, but what was tried a moment ago, so that one that

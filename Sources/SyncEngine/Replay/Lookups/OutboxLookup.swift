@@ -123,8 +123,11 @@ struct OutboxLookup: Sendable {
         switch try await whereIs(task.entry) {
         case .was(let delivery):
             let outcome = WriteOutcome.delivered(delivery, remark: OutboxEntry.wasThere)
-            let isAnswered = try await store.firstUnknownSend(of: task.entry.id) == nil
-            return isAnswered ? outcome : undecided(task, wasThere: true, sure: outcome)
+            guard try await store.firstUnknownSend(of: task.entry.id) != nil, let id = delivery.serverID,
+                // What is to follow has to be known before the server has processed the item.
+                try await !store.isUnsettled(id, now: time.now())
+            else { return outcome }
+            return undecided(task, wasThere: true, sure: outcome)
         case .ours(let delivery): return .delivered(delivery, remark: "found on the server")
         case .nowhere where exists:
             let saysMore = task.entry.saysMoreThanItsURL
