@@ -346,8 +346,8 @@ deb: setup-deb binaries
 	@$(if $(filter .build/deb,$(DEB_FOLDER)),rm -f .build/deb/prsnld_*)
 	@BINARIES="$(BINARIES)" OUT="$(DEB_FOLDER)" VERSION="$(VERSION)" COMPRESSION="$(COMPRESSION)" systemd/debian/build
 endif
-arm64-check: KILLS := 52
-arm64-check: setup-arm64
+arm64-check: KILLS := 50
+arm64-check: setup-arm64 setup-tour
 	@OUT="$(DEB_FOLDER)" KILLS="$(KILLS)" .make/arm64 check
 
 # docs/releasing.md has the order, and what is left to a person.
