@@ -127,12 +127,13 @@ import Testing
 
     @Test func lintianFindsNothing() async throws {
         let package = try await DebianPackage.current.value.path
-        // Tests pack a debug build, which finds the toolchain's libraries by a path of this machine.
+        // Tests pack a debug build, which finds the toolchain's libraries by a path of this machine. Debian's Swift links those
+        // without relro; a release is linked by lld, with it.
         let said = try await Tool.run(
             "lintian",
             [
                 "--allow-root", "--no-cfg", "--fail-on", "error,warning", "--suppress-tags",
-                "custom-library-search-path", package,
+                "custom-library-search-path,hardening-no-relro", package,
             ])
         #expect(said.output == "")
     }
