@@ -155,8 +155,10 @@ private final class WishWorld {
         let outcome = try await process.store.drop(
             [entry.id], withDependents: true, dryRun: false, now: fixture.time.now)
         note("dropped: \(outcome.dropped)")
+        // An edit that waits behind a deletion, which takes its place, is given up by itself.
         let gone = Set(
-            entries.filter { outcome.dropped.contains(successor(of: $0, among: entries).id) }.map(\.id))
+            entries.filter { outcome.dropped.contains(successor(of: $0, among: entries).id) }.map(\.id)
+                + outcome.dropped)
         model.dropped(gone)
         before.removeAll { gone.contains($0.entry) }
         for index in before.indices { before[index].model.dropped(gone) }
