@@ -282,6 +282,7 @@ import Testing
         let undo = try await fixture.control("undo")
         #expect(undo.exit == .status(1), "\(undo)")
         #expect(undo.stdout.contains("sent already, being sent, or sent in part: #1 delete"), "\(undo)")
+        #expect(undo.stdout.contains("a deletion can be reversed once it is delivered"), "\(undo)")
     }
 
     @Test func theLastCommandIsTakenBackOrSaysWhatDoesTheOpposite() async throws {

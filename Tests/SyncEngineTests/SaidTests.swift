@@ -68,6 +68,23 @@ import Testing
             ])
     }
 
+    @Test(arguments: [false, true]) func undoOffersTheReversalOfWhatHasNoAnswerYet(isEdit: Bool) async throws {
+        let (fixture, item) = try await fixture()
+        let lost = fixture.server.script(.closeBeforeAnswering, on: isEdit ? patches : .capture, times: .max)
+        let edit = WriteDraft.edit(item: item, ItemEdit(title: "U"))
+        let write = try await fixture.accept(isEdit ? edit : .url("https://example.org/new"))
+        try await fixture.pull()
+        let line = isEdit ? "prsnlctl edit \(item) --title Was" : "prsnlctl delete \(write.itemID)"
+        let outcome = try await undo(fixture)
+        #expect(!outcome.undone && outcome.offers.map(\.line) == [line], "\(outcome)")
+        let back = WriteDraft.edit(item: item, ItemEdit(title: "Was"))
+        try await fixture.accept(isEdit ? back : .delete(item: write.itemID))
+        lost.remove()
+        try await fixture.carryAll()
+        #expect(fixture.server.items().count == 3 && fixture.server.item(item)?.title == "Was")
+        try fixture.expectSound()
+    }
+
     @Test func undoOffersNoReversalOfWhatTheServerNeverGot() async throws {
         let (fixture, _) = try await fixture()
         fixture.server.script(busy, on: patches, times: .max)

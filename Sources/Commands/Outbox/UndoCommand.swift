@@ -44,6 +44,9 @@ extension UndoOutcome: OutboxText {
             let may = sent.allSatisfy { $0.state == .delivered } ? "" : ", being sent, or sent in part"
             lines.append("sent already\(may): " + names(sent, of: count - taken - over.count))
         }
+        if sent.contains(where: { $0.kind == .delete && $0.state.isWaiting }) {
+            lines.append("a deletion can be reversed once it is delivered: then \(style.command("prsnlctl undo")) again")
+        }
         if !offers.isEmpty {
             let all = kept.count == 1 ? " it" : " them"
             let some = kept.count > offers.count ? " a part of them" : all

@@ -114,8 +114,10 @@ extension OutboxWriter {
 
     /// The commands that do the opposite of what the server took of a write.
     fileprivate func opposite(of id: Int64) throws -> [NextCommand] {
-        // What the server had already, or had no more, was not this write's doing.
-        guard let entry = try OutboxTask.alone(id, connection)?.entry, entry.state == .delivered || entry.isPartlyTaken,
+        // What the server had already, or had no more, was not this write's doing. `restore` takes no deletion without an answer.
+        guard let entry = try OutboxTask.alone(id, connection)?.entry,
+            entry.state == .delivered || entry.isPartlyTaken
+                || entry.state.isWaiting && entry.mayBeThere && entry.kind != .delete,
             entry.reason != .wasGone, entry.kind != .edit || entry.attempts > 0
         else { return [] }
         var asked = ItemEdit()
