@@ -144,8 +144,10 @@ import Testing
             try await Tool.run("sh", ["-n", script])
             try await Tool.run("shellcheck", ["--shell=dash", script])
         }
-        let own = ["systemd/install", "systemd/debian/build", "systemd/debian/sbom"]
-        let makes = ["release", "release-check", "reproduce"].map { ".make/\($0)" }
-        try await Tool.run("shellcheck", (own + makes).map { "\(Tool.repository)/\($0)" })
+        let scripts = "systemd/install systemd/debian/* .make/* .ci/run Tests/Fuzz/run"
+        let own = "cd '\(Tool.repository)' && grep -lx '#!/usr/bin/env bash' \(scripts)"
+        let names = Tool.lines(try await Tool.run("sh", ["-c", own]).output)
+        #expect(names.count > 10)
+        try await Tool.run("shellcheck", names.map { "\(Tool.repository)/\($0)" })
     }
 }

@@ -60,11 +60,11 @@ import Testing
         // A package of another architecture that was built of this commit goes along.
         let other = try await inSources(
             """
-            mkdir -p .build/other/DEBIAN .build/deb
+            mkdir -p .build/other/DEBIAN .build/deb-other
             printf 'Package: prsnld\\nVersion: %s\\nArchitecture: riscv64\\nMaintainer: a\\nDescription: b\\n' "$1" \\
                 >.build/other/DEBIAN/control
-            dpkg-deb --build .build/other ".build/deb/prsnld_$1_riscv64.deb" >&2
-            echo '{"created": "2026-01-02T03:04:05Z"}' >".build/deb/prsnld_$1_riscv64.spdx.json"
+            dpkg-deb --build .build/other ".build/deb-other/prsnld_$1_riscv64.deb" >&2
+            echo '{"created": "2026-01-02T03:04:05Z"}' >".build/deb-other/prsnld_$1_riscv64.spdx.json"
             echo "prsnld_$1_riscv64"
             """, version)
         try await release()
@@ -136,8 +136,8 @@ import Testing
             """
             git checkout --quiet HEAD~ CHANGELOG.md
             commit back
-            mkdir -p .build/deb
-            echo >".build/deb/prsnld_$1_riscv64.deb"
+            mkdir -p .build/deb-other
+            echo >".build/deb-other/prsnld_$1_riscv64.deb"
             """, saying: "riscv64.deb is not of this commit")
     }
 }

@@ -45,7 +45,8 @@ extension UndoOutcome: OutboxText {
             lines.append("sent already\(may): " + names(sent, of: count - taken - over.count))
         }
         if sent.contains(where: { $0.kind == .delete && $0.state.isWaiting }) {
-            lines.append("a deletion can be reversed once it is delivered: then \(style.command("prsnlctl undo")) again")
+            let again = style.command("prsnlctl undo")
+            lines.append("a deletion can be reversed once it is delivered: then \(again) again")
         }
         if !offers.isEmpty {
             let all = kept.count == 1 ? " it" : " them"
