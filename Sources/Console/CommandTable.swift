@@ -101,7 +101,7 @@ extension CommandTable {
             ),
             (
                 .database,
-                "The database is damaged, newer than this program, no copy, or a file with a second hard link; systemd does not start it again."
+                "The database is damaged, newer than this program, no copy, on a network, or a file with a second hard link; systemd does not start it again."
             ),
             (
                 .configuration,
