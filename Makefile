@@ -303,8 +303,8 @@ sanitize: export ASAN_OPTIONS := detect_leaks=0
 sanitize: setup-build setup-test
 	@for sanitizer in $(SANITIZERS); do \
 	    echo "== $$sanitizer sanitizer"; \
-	    $(SWIFT) test --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --disable-xctest --no-parallel \
-	        --skip ServiceTests $(if $(FILTER),--filter "$(FILTER)"); \
+	    $(SWIFT_BUILD) --build-tests --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer; \
+	    BUILD=.build/sanitize-$$sanitizer TEST_PATIENCE=0 .make/test --skip ServiceTests $(if $(FILTER),--only "$(FILTER)"); \
 	done
 
 # Each target for this long, or with FUZZ_RUNS inputs, on one core; docs/fuzzing.md says what is fuzzed and what to do with a finding.
