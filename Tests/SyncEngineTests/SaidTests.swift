@@ -85,6 +85,20 @@ import Testing
         try fixture.expectSound()
     }
 
+    @Test func undoOffersWhatAnItemWasBeforeItWasSent() async throws {
+        let (fixture, _) = try await fixture()
+        let note = try await fixture.accept(.note("Some text", title: "A", tags: ["x"]))
+        fixture.time.advance(by: .seconds(1))
+        let change = TagChange(added: ["y"], removed: ["x"])
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "B", summary: "S", tagChange: change)))
+        try await fixture.carryAll()
+        let item = try #require(fixture.server.items().first { $0.title == "B" }).id
+        #expect(
+            try await undo(fixture).offers.map(\.line) == [
+                "prsnlctl edit \(item) --title A --summary '' --remove-tag y --add-tag x"
+            ])
+    }
+
     @Test func undoOffersNoReversalOfWhatTheServerNeverGot() async throws {
         let (fixture, _) = try await fixture()
         fixture.server.script(busy, on: patches, times: .max)

@@ -132,7 +132,7 @@ extension OutboxWriter {
                 if case .edit(let fields) = edit.payload { asked = asked.overlaid(by: fields.without(unsent)) }
             }
         }
-        let base = entry.base
+        let base = try entry.base ?? shown(before: entry)
         // An item whose other fields are known has no summary where none is.
         let hasKnownFields = base != nil && (!entry.isOfKnownItem || base?.tags != nil)
         var words = ["prsnlctl", "edit", entry.itemID]
@@ -153,6 +153,13 @@ extension OutboxWriter {
         let deletion = try open(entry.itemID).first { $0.kind == .delete && $0.state == .parked }?.id
         let given = [deletion, entry.isPartlyTaken ? id : nil].compactMap(\.self)
         return given.map { NextCommand(["prsnlctl", "queue", "drop", "\($0)"]) } + [NextCommand(words)]
+    }
+
+    /// What was seen of an item that was made here and had not been sent. `nil` for others.
+    private func shown(before entry: OutboxEntry) throws -> ItemEdit? {
+        let earlier = try ItemEntry.all(of: entry.itemID, connection).filter { $0.place < entry.id }
+        let desired = Desired(earlier.map { Intent(number: $0.id, ask: $0.payload.ask) })
+        return desired.madeItem.map { ItemEdit(title: $0.title, summary: desired.edit.summary, tags: $0.tags) }
     }
 
     mutating func takeBack(_ id: Int64) throws {
