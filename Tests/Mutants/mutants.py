@@ -45,6 +45,8 @@ MUTANTS = [
      "if outcome == .absent, try await !free(newest.rewritten", "if outcome == .unsettled, try await !free(newest.rewritten"),
     ("sends a creation again without another look", REPLAY + "Lookups/OutboxLookup.swift",
      "case .found(let id): return found(id)\n        case .absent: return nil", "case .found, .absent: return nil"),
+    ("looks for a creation as it was accepted", STORE + "OutboxTask.swift",
+     "AND \\(OutboxAttempt.isUnknownSend) ORDER BY number DESC LIMIT 1), payload)", "AND number < 0), payload)"),
     ("takes an empty list for proof that nothing was made", REPLAY + "Lookups/OutboxLookup.swift",
      "return outcome == .absent && !newest.isWhole", "return outcome == .absent && false"),
     ("takes what was seen by a later edit for known", STORE + "OutboxTask.swift", "|| row.place > last ?", "|| row.place < 0 ?"),

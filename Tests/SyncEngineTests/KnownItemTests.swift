@@ -278,6 +278,32 @@ import Testing
         #expect(try fixture.outbox() == ["#1 capture parked outcome_undecidable"])
     }
 
+    /// An item of another client comes with the tags that were sent, before the note is sent again. The note had other ones.
+    @Test func aNoteThatAnEditHasChangedIsAlwaysLookedForAsItWasSent() async throws {
+        let fixture = try PullFixture(.page, items: DevItem.generate(count: 5, seed: 1)) {
+            $0.quirks.capturesPerMinute = nil
+        }
+        try await fixture.pull()
+        fixture.server.script(.closeBeforeAnswering, on: .capture)
+        let note = try await fixture.accept(.note("Some words", tags: ["a"]))
+        fixture.time.advance(by: .seconds(1))
+        let change = TagChange(added: ["b"], removed: ["a"])
+        try await fixture.accept(.edit(item: note.itemID, ItemEdit(title: "Mine", tagChange: change)))
+        try await fixture.pull()
+        let refusal = fixture.server.script(.rateLimit(.seconds(60)), on: .capture)
+        fixture.time.advance(by: .seconds(700))
+        try await fixture.pull()
+        try #require(refusal.appliedCount == 1)
+        var theirs = DevItem.generate(count: 1, seed: 4)[0]
+        (theirs.createdAt, theirs.updatedAt) = (fixture.time.now, fixture.time.now)
+        (theirs.title, theirs.tags, theirs.url, theirs.type) = ("Theirs", ["b"], nil, "note")
+        fixture.server.add(theirs)
+        try await fixture.carryAll(atMost: 20)
+        #expect(fixture.server.captures.isEmpty)
+        #expect(try fixture.states() == [.parked, .queued])
+        try fixture.expectSound()
+    }
+
     /// A note of few words and one tag, of which the server keeps other characters.
     @Test(arguments: Dialect.allCases, [true, false])
     func aNoteThatTheServerEscapesIsMadeOnce(_ dialect: Dialect, _ isLost: Bool) async throws {

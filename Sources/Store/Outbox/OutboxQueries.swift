@@ -106,16 +106,7 @@ extension Store {
     /// A creation as it was last sent without an answer.
     package func sentItem(of entry: Int64) throws(UserFacingError) -> NewItem? {
         try read { connection in
-            let sent = try connection.prepare(
-                """
-                SELECT kind, coalesce((SELECT payload FROM outbox_attempt
-                    WHERE entry_id = ?1 AND \(OutboxAttempt.isUnknownSend) ORDER BY number DESC LIMIT 1), payload)
-                FROM outbox WHERE id = ?1
-                """
-            ).bind(Int(entry)).first { row in
-                row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
-            }
-            if case .create(let item)? = sent ?? nil { return item }
+            if case .create(let item)? = try OutboxTask.sent(entry, connection) { return item }
             return nil
         }
     }

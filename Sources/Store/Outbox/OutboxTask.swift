@@ -189,12 +189,7 @@ extension OutboxTask {
         if task.entry.kind == .edit { try task.noteKnown(rows, group, connection) }
         let isUnderWay = task.entry.state != .queued
         // An edit that has no answer is compared again, and a creation is looked for as it was sent.
-        if isUnderWay, task.entry.kind.isCreation, group.count > 1 {
-            let sent = try connection.cached(
-                "SELECT payload FROM outbox_attempt WHERE entry_id = ? AND purpose = 'send' ORDER BY number DESC LIMIT 1"
-            ).bind(Int(id)).first { OutboxEntry.Payload(kind: task.entry.kind, json: $0.text(0)) }
-            if let sent = sent ?? nil { task.entry.payload = sent }
-        }
+        if isUnderWay, task.entry.kind.isCreation, let sent = try sent(id, connection) { task.entry.payload = sent }
         let place = group.map(\.place).min() ?? id
         let later = rows.filter { $0.state == .delivered && $0.place > place }
         guard group.count > 1 || !later.isEmpty || group.contains(where: { $0.held != nil }) else { return task }
@@ -217,6 +212,19 @@ extension OutboxTask {
     /// What an entry asks for by itself.
     static func own(_ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
         try connection.cached("SELECT kind, payload FROM outbox WHERE id = ?").bind(Int(id)).first { row in
+            row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
+        } ?? nil
+    }
+
+    /// What the last request of a creation carried of which the server may have something: edits go along with it.
+    static func sent(_ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
+        try connection.cached(
+            """
+            SELECT kind, coalesce((SELECT payload FROM outbox_attempt
+                WHERE entry_id = ?1 AND \(OutboxAttempt.isUnknownSend) ORDER BY number DESC LIMIT 1), payload)
+            FROM outbox WHERE id = ?1
+            """
+        ).bind(Int(id)).first { row in
             row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
         } ?? nil
     }
