@@ -21,8 +21,6 @@ RELEASE := .build/release
 # When the release build was last made; binaries that nothing was changed in keep their date.
 BUILT := .build/release-built
 SWIFT_BUILD := $(SWIFT) build -Xswiftc -warnings-as-errors $(if $(JOBS),--jobs $(JOBS))
-# For running and testing: a crash names its lines. Without an index, of which an editor makes its own, it takes a tenth less time.
-DEBUG_BUILD := $(SWIFT_BUILD) --disable-index-store -Xswiftc -gline-tables-only
 # lld comes with the toolchain. The system's linker warns of a function in FoundationEssentials that nothing here calls.
 # pack-relative-relocs: what the program's own pointers need at each start is read from 9 KB, not from 1 MB (DT_RELR, which
 # glibc knows since 2.36). cross-module-optimization: a page of a sweep takes a twentieth less CPU, the build half a minute more.
@@ -150,7 +148,7 @@ build: setup-build
 # A debug build takes half the time, and a development server's items need no more. A real server's copy may be large.
 .PHONY: run build-debug
 build-debug: setup-build
-	PRSNL_PROGRAMS_ONLY=run $(DEBUG_BUILD)
+	PRSNL_PROGRAMS_ONLY=run $(SWIFT_BUILD)
 run: BINARIES := $(if $(SERVER),$(RELEASE),.build/debug)
 run: setup-build setup-tour $(if $(SERVER),build,build-debug)
 	@SERVER="$(SERVER)" API_KEY_FILE="$(API_KEY_FILE)" ITEMS="$(ITEMS)" BINARIES="$(BINARIES)" .make/run
@@ -192,7 +190,7 @@ format: setup-build
 .PHONY: test
 test: export PRSNL_TEST_TARGETS := $(TARGETS)
 test: setup-build setup-test
-	$(DEBUG_BUILD) --build-tests
+	$(SWIFT_BUILD) --build-tests
 	@.make/test $(if $(FILTER),--only "$(FILTER)") 2>&1 | { trap '' TERM INT; tee $(TEST_LOG); }
 
 # As root: the tests whose result depends on the user, once more as a user who may open 1,024 files. The engine's tests are
@@ -203,7 +201,7 @@ USER_LOG := .build/test-user.log
 .PHONY: test-user
 test-user: export PRSNL_TEST_TARGETS := $(TARGETS)
 test-user: setup-build setup-test
-	$(DEBUG_BUILD) --build-tests
+	$(SWIFT_BUILD) --build-tests
 	@SWIFT="$(SWIFT)" .make/test-user --only "$(if $(FILTER),$(FILTER),$(USER_TESTS))" 2>&1 | { trap '' TERM INT; tee $(USER_LOG); }
 
 # docs/reliability.md says what is tried. A seed repeats the plan of a run; how the processes fall over each other does not
@@ -252,14 +250,14 @@ scale: setup-tour setup-scale binaries
 # What whole screens should look like, from what they look like now (Tests/CommandsTests/Screens).
 .PHONY: screens
 screens: setup-build setup-test
-	$(DEBUG_BUILD) --build-tests
+	$(SWIFT_BUILD) --build-tests
 	@PRSNL_WRITE_SCREENS=yes .make/test --only 'CommandsTests'
 
 # The tests that try random cases, with all of their cases: `make test` tries a few of them.
 LONG_SEARCH ?= LostAnswerTests|OutboxModelTests|WishModelTests|OutboxLoadTests|\.KillTests/|/noSequenceOfAnswers|CrowdTests|SliceTests|DesiredTests|PlanTests|/itemsThatArriveWhile
 .PHONY: long-search
 long-search: setup-build setup-test
-	$(DEBUG_BUILD) --build-tests
+	$(SWIFT_BUILD) --build-tests
 	@PRSNL_LONG_SEARCH=yes TEST_PATIENCE=0 .make/test --only "$(LONG_SEARCH)"
 
 # The rules of the outbox, broken in turn: a test has to notice each.
