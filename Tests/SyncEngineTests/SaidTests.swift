@@ -99,6 +99,25 @@ import Testing
             ])
     }
 
+    /// Its person has not seen what the item had, and an edit has taken it away.
+    @Test(arguments: [false, true])
+    func undoOffersATagThatTheItemOfAKnownURLHad(isPending: Bool) async throws {
+        let (fixture, item) = try await fixture()
+        if isPending {
+            fixture.server.edit(item) { $0.status = "pending" }
+            try await fixture.pull(full: true)
+        }
+        let capture = try await fixture.accept(.url(url))
+        fixture.time.advance(by: .seconds(1))
+        let change = TagChange(removed: ["there"])
+        try await fixture.accept(.edit(item: capture.itemID, ItemEdit(tagChange: change)))
+        try await fixture.pull()
+        fixture.server.edit(item) { $0.status = "completed" }
+        try await fixture.carryAll()
+        try #require(fixture.server.item(item)?.tags == [])
+        #expect(try await undo(fixture).offers.map(\.line) == ["prsnlctl edit \(item) --add-tag there"])
+    }
+
     @Test func undoOffersNoReversalOfWhatTheServerNeverGot() async throws {
         let (fixture, _) = try await fixture()
         fixture.server.script(busy, on: patches, times: .max)

@@ -211,20 +211,20 @@ extension OutboxTask {
 
     /// What an entry asks for by itself.
     static func own(_ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
-        try connection.cached("SELECT kind, payload FROM outbox WHERE id = ?").bind(Int(id)).first { row in
-            row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
-        } ?? nil
+        try payload("payload", id, connection)
     }
 
     /// What the last request of a creation carried of which the server may have something: edits go along with it.
     static func sent(_ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
-        try connection.cached(
+        let sent = """
+            coalesce((SELECT payload FROM outbox_attempt
+                WHERE entry_id = outbox.id AND \(OutboxAttempt.isUnknownSend) ORDER BY number DESC LIMIT 1), payload)
             """
-            SELECT kind, coalesce((SELECT payload FROM outbox_attempt
-                WHERE entry_id = ?1 AND \(OutboxAttempt.isUnknownSend) ORDER BY number DESC LIMIT 1), payload)
-            FROM outbox WHERE id = ?1
-            """
-        ).bind(Int(id)).first { row in
+        return try payload(sent, id, connection)
+    }
+
+    private static func payload(_ column: String, _ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
+        try connection.cached("SELECT kind, \(column) FROM outbox WHERE id = ?").bind(Int(id)).first { row in
             row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
         } ?? nil
     }
