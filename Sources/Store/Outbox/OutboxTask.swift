@@ -223,7 +223,9 @@ extension OutboxTask {
         return try payload(sent, id, connection)
     }
 
-    private static func payload(_ column: String, _ id: Int64, _ connection: Connection) throws -> OutboxEntry.Payload? {
+    private static func payload(
+        _ column: String, _ id: Int64, _ connection: Connection
+    ) throws -> OutboxEntry.Payload? {
         try connection.cached("SELECT kind, \(column) FROM outbox WHERE id = ?").bind(Int(id)).first { row in
             row.text(0).flatMap(OutboxEntry.Kind.init).flatMap { OutboxEntry.Payload(kind: $0, json: row.text(1)) }
         } ?? nil
