@@ -166,7 +166,8 @@ final class Flag: Sendable {
 /// Adds up the pages of a pull for `prsnlctl status`.
 final class PullMeter: Sendable {
     private let meter: Mutex<ProgressMeter>
-    private let shared: EngineSharedState
+    /// Of the engine whose pull this is. It keeps the meter of the texts, so that a reference here would keep both forever.
+    private unowned let shared: EngineSharedState
 
     init(_ meter: ProgressMeter, _ shared: EngineSharedState) {
         self.meter = Mutex(meter)
