@@ -46,6 +46,31 @@ import Testing
         #expect(lines.contains("prsnld_request_seconds_total 7.5"))
     }
 
+    /// Each of its expressions is one of Prometheus, of series that there are.
+    @Test func theDashboardAsksForWhatThereIs() async throws {
+        let path = RepositoryFile.root() + "/systemd/prometheus/prsnld.grafana.json"
+        let expressions = try await ChildProcess.run(
+            "/usr/bin/python3",
+            [
+                "-c",
+                """
+                import json, sys
+                for panel in json.load(open(sys.argv[1]))["panels"]:
+                    for target in panel["targets"]: print(target["expr"].replace("$instance", ".*"))
+                """, path,
+            ])
+        let lines = expressions.stdout.split(separator: "\n").map(String.init)
+        #expect(lines.count >= 10, "\(expressions)")
+        let text = Metrics.text(Samples.full)
+        for name in lines.flatMap({ $0.matches(of: /prsnld_\w+/) }) {
+            #expect(text.contains("# TYPE \(name.0) "), "\(name.0)")
+        }
+        let folder = TemporaryDirectory("dashboard")
+        let rules = lines.enumerated().map { "  - record: r\($0)\n    expr: '\($1)'\n" }
+        try TestFile.write("groups:\n- name: g\n  rules:\n\(rules.joined())", to: folder.file("rules.yml"))
+        try await promtool("check", "rules", folder.file("rules.yml"))
+    }
+
     private func promtool(_ arguments: String..., input: String = "") async throws {
         let ran = try await ChildProcess.run("/usr/bin/promtool", arguments, input: input)
         #expect(ran.exit == .status(0) && ran.stderr.isEmpty, "\(ran)")
