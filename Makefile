@@ -41,10 +41,12 @@ endif
 TEST_LOG := .build/test.log
 
 # git: SwiftPM asks it about the package. g++: the C library's headers and the linker. libxml2, libncurses6: SwiftPM itself.
-BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2 libncurses6
+BUILD_PACKAGES := git g++ libc6-dev pkg-config libcurl4-openssl-dev libsqlite3-dev libxml2-dev zlib1g-dev libmd4c-dev libmd4c-html0 \
+    libxml2 libncurses6
 TOUR_PACKAGES := python3 sqlite3
 # What the recipes of docs/recipes.md call.
 RECIPE_PACKAGES := jq git
+READER_PACKAGES := epubcheck libxml2-utils chromium
 DEB_PACKAGES := dpkg-dev binutils git
 RELEASE_PACKAGES := $(DEB_PACKAGES) apt-utils
 # For a Debian of its own; iproute2 for its network. gcc: a clock that is ahead.
@@ -77,6 +79,7 @@ help:
 	@echo 'make run          pull a timeline from a development server, in the foreground (Ctrl-C ends it)'
 	@echo '                  SERVER=https://… API_KEY_FILE=… for a real server'
 	@echo 'make demo         the same as a scripted tour that checks itself, under a minute'
+	@echo 'make readers      what export writes, read by epubcheck, xmllint and a browser without a window'
 	@echo 'make recipes      the recipes of docs/recipes.md that prsnlctl changes feeds, some seconds'
 	@echo 'make build        release binaries in $(RELEASE)'
 	@echo 'make test         every test; FILTER=… for some, TARGETS=StoreTests to build only those'
@@ -110,7 +113,7 @@ help:
 # SwiftPM writes absolute paths into .build, and fails in a check-out that was moved or copied, in words of its own.
 PLACE := .build/place
 
-.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb setup-release setup-fresh setup-arm64-system setup-arm64
+.PHONY: setup-build setup-tour setup-recipes setup-test setup-storm setup-scale setup-bench setup-deb setup-release setup-fresh setup-readers setup-arm64-system setup-arm64
 setup-build:
 	@SWIFT="$(SWIFT)" $(SETUP) build $(BUILD_PACKAGES)
 	@mkdir -p "$$HOME" .build
@@ -135,6 +138,8 @@ setup-release:
 	@$(SETUP) packages $(RELEASE_PACKAGES)
 setup-fresh:
 	@$(SETUP) packages $(FRESH_PACKAGES)
+setup-readers:
+	@$(SETUP) packages $(READER_PACKAGES)
 setup-arm64-system:
 	@$(SETUP) packages $(BUILD_PACKAGES)
 setup-arm64:
@@ -160,6 +165,11 @@ demo: setup-build setup-tour build
 .PHONY: recipes
 recipes: setup-tour setup-recipes binaries
 	@BINARIES="$(BINARIES)" python3 Tests/Tour/recipes.py
+
+# What export writes, with the programs of the distribution that read it. A browser is large: not a part of the check.
+.PHONY: readers
+readers: setup-tour setup-readers binaries
+	@BINARIES="$(BINARIES)" python3 Tests/Tour/readers.py
 
 # The official client is of PyPI, which a check must not need.
 .PHONY: mcp-client

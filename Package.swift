@@ -20,6 +20,10 @@ let package = Package(
         // Linux for Swift. What glibc declares for _GNU_SOURCE only, Swift's Glibc module does not have.
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
+        // Libraries for the formats of other programs, each loaded by the command that needs it.
+        // libxml2's headers are below a folder of their own, also of a system for which is built.
+        .target(name: "CFormats", cSettings: [.unsafeFlags(["-iwithsysroot/usr/include/libxml2"])]),
+
         .target(name: "PRSNLCore", dependencies: ["CLinux"], swiftSettings: strict),
         .target(name: "Store", dependencies: ["PRSNLCore", "CSQLite", "CLinux"], swiftSettings: strict),
         .target(
@@ -30,6 +34,7 @@ let package = Package(
         ),
         .target(name: "NetMonitor", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Configuration", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
+        .target(name: "Formats", dependencies: ["PRSNLCore", "CFormats"], swiftSettings: strict),
         .target(name: "Console", dependencies: ["PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(name: "Control", dependencies: ["Console", "PRSNLCore", "CLinux"], swiftSettings: strict),
         .target(
@@ -50,7 +55,7 @@ let package = Package(
             name: "Commands",
             dependencies: [
                 "PRSNLCore", "Store", "PRSNLClient", "NetMonitor", "Configuration", "Control", "Requests", "Console",
-                "CLinux",
+                "Formats", "CLinux",
             ],
             swiftSettings: strict),
 
@@ -100,6 +105,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "PRSNLCore", "TestSupport"], exclude: ["Fixtures"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "FormatsTests", dependencies: ["Formats", "Control", "PRSNLCore", "TestSupport"],
+            exclude: ["Fixtures"],
             swiftSettings: strict),
         .testTarget(
             name: "PRSNLClientTests", dependencies: ["PRSNLClient", "PRSNLCore", "DevServer", "TestSupport", "CLinux"],
@@ -167,7 +176,7 @@ if let runtime = Context.environment["PRSNL_FUZZER_RUNTIME"] {
             name: "prsnl-fuzz",
             dependencies: [
                 "NetMonitor", "PRSNLClient", "Configuration", "Control", "Commands", "Requests", "Console", "Store",
-                "PRSNLCore", "CLinux",
+                "Formats", "PRSNLCore", "CLinux",
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Dictionaries", "run"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]))

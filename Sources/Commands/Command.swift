@@ -41,16 +41,18 @@ extension Command {
 
     /// All of them, in the order of `--help`.
     static let all: [Command] = [
-        SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, ShowCommand.command,
+        SearchCommand.command, RelatedCommand.command, ListCommand.command, TagsCommand.command, StatsCommand.command,
+        ShowCommand.command,
         OpenCommand.command,
         ExportCommand.command, ChangesCommand.command, StatusCommand.command, MetricsCommand.command,
         SyncCommand.command, VerifyCommand.command,
         HistoryCommand.command,
         PingCommand.command, NetCommand.command,
-        CaptureCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command, DeleteCommand.command,
+        CaptureCommand.command, ImportCommand.command, NoteCommand.command, EditCommand.command, TagCommand.command,
+        DeleteCommand.command,
         RestoreCommand.command, UndoCommand.command,
         QueueCommand.command, QueueShowCommand.command, QueueDropCommand.command, RetryQueueCommand.command,
-        ErrorsCommand.command, DoctorCommand.command, MCPCommand.command,
+        ErrorsCommand.command, DoctorCommand.command, MCPCommand.command, BrowserHostCommand.command,
         LoginCommand.command, LogoutCommand.command, WhoamiCommand.command, AccountCommand.command,
     ]
 }

@@ -129,7 +129,7 @@ extension CommandTable {
             lines = ["usage: \(program) [OPTION]..." + (commands.isEmpty ? "" : " COMMAND"), "", summary]
             for command in commands {
                 if let title = chapters[command.name] { lines += ["", "\(title):"] }
-                lines += Self.aligned([(command.name, command.summary)], column: 15)
+                lines += Self.aligned([(command.name, command.summary)], column: 16)
             }
             lines += Self.part("Options:", options.map { ($0.usage, $0.summary) })
             lines += Self.part("Exit codes:", exitCodes.map { ("\($0.code.rawValue)", $0.meaning) })

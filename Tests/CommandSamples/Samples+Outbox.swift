@@ -104,6 +104,27 @@ extension Samples {
         return UndoReport(outcome, source: .daemon)
     }
 
+    package static var importPlan: ImportPlan {
+        var plan = ImportPlan(form: "Pocket", files: 1, entries: 10_000)
+        (plan.new, plan.known, plan.doubled, plan.skipped, plan.refused) = (9_512, 380, 60, 40, 8)
+        (plan.dates, plan.highlights, plan.texts, plan.cut) = (9_512, 3, 2, 1)
+        plan.lostTags = ["C++": 12]
+        plan.minutes = 318
+        return plan
+    }
+
+    package static var stats: StatsReport {
+        func part(_ name: String, _ items: Int, _ texts: Int) -> TimelineStatistics.Part {
+            TimelineStatistics.Part(name: name, items: items, texts: texts)
+        }
+        let statistics = TimelineStatistics(
+            months: [part("2026-11", 12, 10), part("2026-10", 30, 30)], types: [part("article", 40, 40)],
+            sites: [part("example.org", 30, 29)], tags: [part("later", 5, 5)])
+        var report = StatsReport(statistics, complete, now: now)
+        (report.waiting, report.age) = (2, 60)
+        return report
+    }
+
     package static var captured: BatchReport {
         var report = BatchReport()
         report.lines = 3

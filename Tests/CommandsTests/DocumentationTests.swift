@@ -24,9 +24,9 @@ import Testing
 
     @Test func cliSaysWhichCommandHasNoJSON() throws {
         let commands = CommandTable.prsnlctl.commands.filter { !$0.options.contains(.json) }
-        #expect(commands.map(\.name) == ["metrics"])
+        #expect(commands.map(\.name) == ["metrics", "browser-host"])
         let text = try RepositoryFile.text("docs/cli.md").replacing("\n", with: " ")
-        #expect(text.contains("each but `metrics` has `--json`"))
+        #expect(text.contains("each but `metrics` and `browser-host` has `--json`"))
     }
 
     /// What options do is said by `--help` and the manual page.
@@ -103,6 +103,8 @@ import Testing
             ("sync", [try JSONOutput.pretty(Samples.failedSync)]),
             ("list", [try JSONOutput.pretty(Samples.listedDeleted)]),
             ("tags", [try JSONOutput.pretty(TagsReport(tags: [TagCount(tag: "later", items: 2)]))]),
+            ("stats", [try JSONOutput.pretty(Samples.stats)]),
+            ("import", [try JSONOutput.pretty(Samples.importPlan)]),
             ("open", [try JSONOutput.pretty(AddressReport(url: "https://example.org/"))]),
             ("show", [try JSONOutput.pretty(Samples.shownDeleted)]),
             ("export", [try JSONOutput.pretty(Samples.export)]),

@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ([], "a command is missing"), (["stauts"], "did you mean status?"),
+        ([], "a command is missing"), (["stauts"], "did you mean stats or status?"),
         (["--jsno", "status"], "did you mean --json?"),
         (["status", "--wait"], "--wait is not an option of status"),
         (["status", "sync"], "sync is one argument too many: status takes none"),
@@ -158,7 +158,7 @@ import Testing
     @Test func theHelpOfAllCommandsIsShortAndHasExamples() {
         let table = CommandTable.prsnlctl
         let helps = [table.help()] + table.commands.map { table.help(for: $0) }
-        #expect(helps.reduce(0) { $0 + $1.count { $0 == "\n" } } <= 550)
+        #expect(helps.reduce(0) { $0 + $1.count { $0 == "\n" } } <= 600)
         for command in table.commands { #expect(!command.examples.isEmpty, "\(command.name)") }
         #expect(helps.count { $0.contains("--instance") } == 1 && helps.count { $0.contains("it is not running") } == 1)
         #expect(table.chapters.count == 5)

@@ -6,7 +6,7 @@ struct FuzzTarget: Sendable {
 
     static let all = [
         netlink, errorBody, timeline, itemDetail, token, loginFile, configuration, request, capture, reply, searchWords,
-        savedSearches, exportName, frontMatter, mcp, changeCursor,
+        savedSearches, exportName, frontMatter, mcp, changeCursor, importFile, xhtml,
     ]
 }
 

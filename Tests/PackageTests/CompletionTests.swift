@@ -29,7 +29,7 @@ import Testing
         let pages = try await WrittenPages()
         #expect(try await shell.offered("prsnlctl ", pages: pages) == firstWords)
         #expect(try await shell.offered("prsnlctl --config x ", pages: pages) == firstWords)
-        #expect(try await shell.offered("prsnlctl stat", pages: pages) == ["status"])
+        #expect(try await shell.offered("prsnlctl statu", pages: pages) == ["status"])
         #expect(try await shell.offered("prsnld --", pages: pages) == names(CommandTable.prsnld.options))
         #expect(try await shell.offered("prsnld ", pages: pages).filter { !$0.hasPrefix("--") } == [])
     }

@@ -304,12 +304,11 @@ final class OpenFolder: OpenEntry {
 
 /// A file that is being read or written. It can be read when it has no name any more.
 final class OpenFile: OpenEntry {
-    /// From its beginning.
-    func read(atMost limit: Int) throws(UserFacingError) -> [UInt8] {
+    func read(atMost limit: Int, from start: Int = 0) throws(UserFacingError) -> [UInt8] {
         var failed = false
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             while count < limit {
-                let read = pread(descriptor, buffer.baseAddress.map { $0 + count }, limit - count, off_t(count))
+                let read = pread(descriptor, buffer.baseAddress.map { $0 + count }, limit - count, off_t(start + count))
                 if read < 0, errno == EINTR { continue }
                 failed = read < 0
                 guard read > 0 else { return }

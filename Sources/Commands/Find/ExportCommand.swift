@@ -1,15 +1,23 @@
 package import Console
+import Formats
 import PRSNLCore
 import Store
 
 /// `prsnlctl export`: the timeline as files, from the file of the copy alone, whether the daemon runs or not.
 enum ExportCommand {
     static let command = Command(
-        "export", "Write every item into a folder, as Markdown or as lines of JSON.",
-        examples: [("~/prsnl", "A Markdown file for each item.")], operands: .one("DIR"),
+        "export", "Write every item: as Markdown, a book, pages for a browser, or a file that others import.",
+        examples: [
+            ("~/prsnl", "A Markdown file for each item."),
+            ("--format epub --since last week.epub", "A book of what is new since the last one."),
+        ], operands: .one("DIR|FILE"),
         options: [
-            CommandOption("--format", "FORMAT", "`markdown` (a file for each item) or `jsonl` (one file)."),
+            CommandOption(
+                "--format", "FORMAT",
+                "Into DIR: `markdown` (a file for each item), `html` or `jsonl`. Into FILE: `epub`, `netscape` (bookmarks), `csv` or `atom`."
+            ),
             .text("--query", "WORDS", "Only the items that a search finds, in a folder of their own."),
+            CommandOption("--since", "last", "Of `epub`: only what is newer than the book that is there."),
             CommandOption("--quiet", nil, "Print nothing but errors."),
         ], onlyReads: true, needsRoot: true
     ) { context, arguments throws(UserFacingError) in
@@ -23,8 +31,15 @@ enum ExportCommand {
         var display = ProgressDisplay(
             style: context.errorStyle, isQuiet: !context.isText || arguments.has("--quiet"))
         defer { display.end() }
+        let since = try since(path, arguments, format, context)
+        func show(_ done: Int, of whole: Int) { display.show(.export, done, of: whole) }
         let report: ExportReport
         switch format {
+        case .epub: report = try ReadExport(reader, choice, since: since).book(path, show)
+        case .html: report = try ReadExport(reader, choice).pages(path, choice, show)
+        case .netscape, .csv, .atom:
+            let form = LinkForm(rawValue: format.rawValue) ?? .csv
+            report = try ReadExport(reader, choice).links(path, form, format, show)
         case .markdown:
             report = try MarkdownExport.run(reader, choice, path: path) { display.show(.export, $0, of: $1) }
         case .jsonl:
@@ -41,9 +56,22 @@ enum ExportCommand {
     private static func format(_ arguments: ParsedArguments) throws(UserFacingError) -> ExportReport.Format {
         guard let word = arguments.value("--format") else { return .markdown }
         guard let format = ExportReport.Format(rawValue: word) else {
-            throw arguments.failure("\(SafeText.harmless(word)) is not a format: markdown or jsonl")
+            let formats = ExportReport.Format.allCases.map(\.rawValue).joined(separator: ", ")
+            throw arguments.failure("\(SafeText.harmless(word)) is not a format: \(formats)")
         }
         return format
+    }
+
+    private static func since(
+        _ path: String, _ arguments: ParsedArguments, _ format: ExportReport.Format, _ context: CommandContext
+    ) throws(UserFacingError) -> Timestamp? {
+        guard let word = arguments.value("--since") else { return nil }
+        guard word == "last", format == .epub else {
+            throw arguments.failure("--since takes `last`, with --format epub")
+        }
+        let last = try ReadExport.last(path)
+        if last == nil { context.say("there is no book of prsnld at \(path) yet: it gets all items") }
+        return last
     }
 
     private static func printLines(
@@ -85,12 +113,17 @@ package struct ExportChoice: Sendable {
 
 /// What an export did: the JSON of `prsnlctl export --json`.
 package struct ExportReport: Sendable, Equatable, Codable {
-    package enum Format: String, Sendable, Codable {
-        case markdown, jsonl
+    package enum Format: String, Sendable, Codable, CaseIterable {
+        case markdown, html, jsonl
+        case epub, netscape, csv, atom
+
+        /// Whether it is one file, which the person names.
+        var isFile: Bool { self == .epub || self == .netscape || self == .csv || self == .atom }
     }
 
     package var schemaVersion = 1
     package var format: Format
+    /// Of one file: its path.
     package var folder: String
     /// Live items; with `jsonl`, lines.
     package var items = 0
@@ -114,6 +147,11 @@ extension ExportReport: Report {
     package func text(_ style: TextStyle) -> String {
         let place = style.safe(folder)
         if format == .jsonl { return "Exported \(Formatting.count(items, "item")) to \(place)/prsnl.jsonl.\n" }
+        if format.isFile {
+            if items == 0, format == .epub { return "There is nothing new: no book was written.\n" }
+            return
+                "Exported \(Formatting.count(items, "item")) to \(place)\(unchanged > 0 ? ", which was so already" : "").\n"
+        }
         let optional = [(removed, "removed"), (moved, "moved to .deleted")].filter { $0.0 > 0 }
         let counts = ([(written, "written"), (unchanged, "unchanged")] + optional)
             .map { "\(Formatting.count($0)) \($1)" }.joined(separator: ", ")

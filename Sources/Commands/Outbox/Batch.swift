@@ -68,7 +68,7 @@ package struct BatchReport: Sendable, Equatable, Codable {
     package struct Refusal: Sendable, Equatable, Codable {
         /// Of `capture --stdin`, from 1.
         @Nullable package var line: Int? = nil
-        /// Of `tag`: its id.
+        /// Of `tag`: its id. Of `import`: where it stands.
         @Nullable package var item: String? = nil
         package var error: UserFacingError
     }
@@ -77,6 +77,8 @@ package struct BatchReport: Sendable, Equatable, Codable {
     package static let mostRefusals = 100
 
     package var schemaVersion = 1
+    /// Of `import`: what it found.
+    @Nullable package var plan: ImportPlan? = nil
     /// `null` where nothing had to be written.
     @Nullable package var source: StatusReport.Source? = nil
     @Nullable package var sending: Sending? = nil

@@ -1,6 +1,7 @@
 import Configuration
 import Console
 import Control
+import Formats
 import Glibc
 import PRSNLCore
 import Requests

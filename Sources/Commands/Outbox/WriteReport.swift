@@ -83,9 +83,9 @@ enum WriteFlow {
     }
 }
 
-extension [Int64] {
+extension Array {
     /// As many as one request may be about, or fewer.
-    func groups(of size: Int = WriteLimits.together) -> [[Int64]] {
+    func groups(of size: Int = WriteLimits.together) -> [[Element]] {
         stride(from: 0, to: count, by: size).map { Array(self[$0...].prefix(size)) }
     }
 }

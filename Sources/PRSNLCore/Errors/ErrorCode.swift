@@ -104,6 +104,8 @@ package enum ErrorCode: String, Sendable, Codable, CaseIterable {
     // The export.
     case exportFolder = "export_folder"
     case exportMismatch = "export_mismatch"
+    case importUnreadable = "import_unreadable"
+    case libraryMissing = "library_missing"
 
     // The machine.
     case limitReached = "limit_reached"

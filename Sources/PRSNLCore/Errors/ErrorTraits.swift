@@ -290,6 +290,8 @@ package struct ErrorTraits: Sendable {
         // The export.
         .exportFolder: .person("Check the folder, or name another one."),
         .exportMismatch: .person("Name another folder, or the copy that this folder's files were made from."),
+        .importUnreadable: .person("Name the file or the folder that the other service gave you."),
+        .libraryMissing: .person("Install the library that the message names."),
 
         // The machine.
         .limitReached: .person(

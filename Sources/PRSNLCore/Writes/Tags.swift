@@ -47,6 +47,11 @@ package enum Tags {
 
     // MARK: Limits
 
+    /// Whether the server keeps it.
+    package static func isTaken(_ tag: String, dialect: Dialect?) -> Bool {
+        (try? check(tag, number: 1, of: 1, dialect)) != nil
+    }
+
     /// The main server drops tags with other characters and cuts long ones, both without saying so. The small server keeps
     /// them as they are.
     ///

@@ -17,6 +17,30 @@ package enum URLCheck {
         return authority.lastIndex(of: UInt8(ascii: "@")).map { authority[authority.index(after: $0)...] } ?? authority
     }
 
+    /// What two addresses of one page have in common: scheme and host are the same in either case, the scheme's own port is
+    /// none, and no path is `/` (RFC 3986, section 6.2).
+    package static func comparable(_ url: String) -> ByteText {
+        guard let scheme = url.firstRange(of: "://") else { return ByteText(url) }
+        let end = url[scheme.upperBound...].firstIndex { "/?#".contains($0) } ?? url.endIndex
+        var site = url[..<end].lowercased()
+        for (scheme, port) in [("https:", ":443"), ("http:", ":80")]
+        where site.hasPrefix(scheme) && site.hasSuffix(port) {
+            site.removeLast(port.utf8.count)
+        }
+        let path = url[end...]
+        return ByteText(site + (path.hasPrefix("/") ? "" : "/") + path)
+    }
+
+    /// Why it cannot be captured; `nil` where it can.
+    package static func problem(_ url: String) -> String? {
+        do throws(UserFacingError) {
+            try check(url)
+            return nil
+        } catch { return error.message }
+    }
+
+    package static func isOfPage(_ url: String) -> Bool { problem(url) == nil }
+
     static func check(_ url: String) throws(UserFacingError) {
         try Refusal.check("url", url, WriteLimits.url, called: "The URL")
         guard url.unicodeScalars.allSatisfy({ !isForbidden($0) }) else {

@@ -3,7 +3,7 @@
 ///
 /// Each code point becomes others by a table. Hangul and Kana are put together again (`composed`), because there a part of a
 /// letter is another letter.
-enum Folding {
+package enum Folding {
     /// What each code point becomes, as UTF-8, in pages of 256. An empty page changes nothing.
     private static let pages: [[[UInt8]?]] = {
         var pages = [[[UInt8]?]](repeating: [], count: 0xE02)
@@ -26,6 +26,10 @@ enum Folding {
         }
         return pages
     }()
+
+    package static func folded(_ text: String) -> String {
+        String(decoding: text.unicodeScalars.flatMap { replacement($0.value) ?? Array(String($0).utf8) }, as: UTF8.self)
+    }
 
     /// `nil` for a code point that stays as it is.
     static func replacement(_ value: UInt32) -> [UInt8]? {

@@ -1,4 +1,4 @@
-import Commands
+import Formats
 import Glibc
 import PRSNLCore
 import TestSupport

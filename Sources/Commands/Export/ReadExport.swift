@@ -1,0 +1,239 @@
+import CLinux
+import Formats
+import Glibc
+import PRSNLCore
+import Store
+
+/// `prsnlctl export` to what people and other programs read: a book, pages, a bookmark file, CSV or a feed. Each item is read in a
+/// transaction of its own, the newest first.
+struct ReadExport {
+    let reader: StoreReader
+    let origin: ExportOrigin
+    private let items: [(createdAt: Timestamp, id: String)]
+
+    /// Called with how many of how many items are written.
+    typealias OnItem = (Int, Int) -> Void
+
+    /// - Parameter since: only what was created later.
+    init(
+        _ reader: StoreReader, _ choice: ExportChoice?, since: Timestamp? = nil
+    ) throws(UserFacingError) {
+        self.reader = reader
+        origin = try reader.exportOrigin()
+        var items: [(createdAt: Timestamp, id: String)] = []
+        try reader.exportRows { row in
+            guard choice?.ids.contains(ByteText(row.id)) ?? true, since.map({ row.createdAt > $0 }) ?? true else {
+                return
+            }
+            items.append((row.createdAt, row.id))
+        }
+        self.items = items.sorted { ($0.createdAt, ByteText($0.id)) > ($1.createdAt, ByteText($1.id)) }
+    }
+
+    private var identifier: String { "urn:prsnld:\(origin.mark)" }
+    private var title: String { origin.query.map { "PRSNL: \($0)" } ?? "PRSNL" }
+    private var newest: Timestamp { items.first?.createdAt ?? .earliest }
+
+    private func forEach(_ onItem: OnItem, _ body: (ReadItem) throws -> Void) throws {
+        for (index, item) in items.enumerated() {
+            onItem(index, items.count)
+            // One that has gone meanwhile is left out.
+            guard let shown = try reader.exportItem(item.id)?.shown else { continue }
+            try body(ReadItem(shown))
+        }
+    }
+
+    // MARK: A file
+
+    func book(_ path: String, _ onItem: OnItem) throws(UserFacingError) -> ExportReport {
+        guard !items.isEmpty else { return ExportReport(format: .epub, folder: path) }
+        // Of most texts, as far as that is known.
+        let language = getenv("LANG").map { String(cString: $0).prefix { $0.isASCII && $0.isLetter } }
+        return try FileExport.run(path, .epub) { file in
+            var count = 0
+            var book = try EPUBWriter(
+                title: title, identifier: "\(identifier):\(newest.microseconds)",
+                language: language.flatMap { [2, 3].contains($0.count) ? String($0) : nil } ?? "en", modified: newest,
+                chapters: items.count
+            ) { try file.write($0) }
+            try forEach(onItem) { item in
+                try book.add(item)
+                count += 1
+            }
+            try book.end(comment: "\(Self.mark)\(newest)")
+            return count
+        }
+    }
+
+    func links(
+        _ path: String, _ form: LinkForm, _ format: ExportReport.Format, _ onItem: OnItem
+    ) throws(UserFacingError) -> ExportReport {
+        try FileExport.run(path, format) { file in
+            var count = 0
+            try file.write(Array(form.head(title: title, identifier: identifier, updated: newest).utf8))
+            try forEach(onItem) { item in
+                guard item.address != nil || form.takesNotes else { return }
+                try file.write(Array(form.entry(item, of: identifier).utf8))
+                count += 1
+            }
+            try file.write(Array(form.tail.utf8))
+            return count
+        }
+    }
+
+    /// In the comment at the end of a book, for `--since last`.
+    private static let mark = "PRSNL until "
+
+    /// Of the newest item in a book; `nil` where there is none, or another program's.
+    static func last(_ path: String) throws(UserFacingError) -> Timestamp? {
+        let folder = try OpenFolder(named: Descriptors.folder(of: path))
+        guard let file = try folder.open(FileExport.name(path)) else { return nil }
+        let end = try file.readEnd(atMost: mark.utf8.count + Timestamp.textLength)
+        let text = String(decoding: end, as: UTF8.self)
+        return text.hasPrefix(mark) ? Timestamp(text.dropFirst(mark.count)) : nil
+    }
+
+    // MARK: A folder
+
+    func pages(_ path: String, _ choice: ExportChoice?, _ onItem: OnItem) throws(UserFacingError) -> ExportReport {
+        try ExportFolder.run(in: path, of: origin, choice) { folder throws(UserFacingError) in
+            var report = ExportReport(format: .html, folder: path)
+            var written: Set<String> = []
+            do {
+                try folder.saveOrigin()
+                var pages = try WebPages(title: title) { name, text in
+                    written.insert(name)
+                    if try folder.replace(name, by: Array(text.utf8)) {
+                        report.written += 1
+                    } else {
+                        report.unchanged += 1
+                    }
+                }
+                try forEach(onItem) { item in
+                    try pages.add(item)
+                    report.items += 1
+                }
+                try pages.end()
+                for (inner, prefix) in [(folder.files, ""), (try folder.files.folder("items"), "items/")] {
+                    for entry in try inner.entries() where entry.isFile && !written.contains(prefix + entry.name) {
+                        guard Self.isPage(prefix + entry.name) else { continue }
+                        try inner.remove(entry.name)
+                        report.removed += 1
+                    }
+                }
+            } catch { throw error as? UserFacingError ?? UserFacingError(.exportFolder, "\(error)") }
+            return report
+        }
+    }
+
+    /// Whether the export itself may have made it. What a person puts beside the pages stays.
+    private static func isPage(_ name: String) -> Bool {
+        name.wholeMatch(of: /(items\/[0-9a-f]{32}|tag-[0-9a-f]{32}|month-\d{4}-\d{2})\.html|words-\d+\.js/) != nil
+    }
+}
+
+extension ReadItem {
+    fileprivate init(_ shown: ShownItem) {
+        let item = shown.item
+        // A text of characters that XML has no place for is none.
+        func filled(_ text: String?) -> String? {
+            text.flatMap { XML.escaped($0).trimmingWhiteSpace().isEmpty ? nil : $0 }
+        }
+        self.init(
+            id: item.id, title: filled(item.title) ?? filled(item.url) ?? "Untitled",
+            address: item.url.flatMap { URLCheck.isOfPage($0) ? $0 : nil },
+            createdAt: item.createdAt, updatedAt: item.updatedAt ?? item.createdAt, day: LocalTime(item.createdAt).day,
+            tags: Tags.parse(item.tags) ?? [], summary: filled(item.summary),
+            text: filled(shown.text.content) ?? filled(shown.text.transcription))
+    }
+}
+
+/// A file that an export writes: whole, or it is what it was.
+enum FileExport {
+    static func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
+
+    /// - Parameter body: writes all of it, and says how many items that are.
+    static func run(
+        _ path: String, _ format: ExportReport.Format, _ body: (OpenFile) throws -> Int
+    ) throws(UserFacingError) -> ExportReport {
+        try FolderOwner(path).run { () throws(UserFacingError) in
+            let folder = try OpenFolder(named: Descriptors.folder(of: path))
+            let name = name(path)
+            if let there = try folder.status(name), there.st_mode & S_IFMT != S_IFREG {
+                throw UserFacingError(.exportFolder, "\(path) is no file.", consequence: "Nothing was exported.")
+            }
+            let temporary = ".\(name).new"
+            let file = try folder.createLocked(temporary)
+            var report = ExportReport(format: format, folder: path)
+            do { report.items = try body(file) } catch {
+                try folder.remove(temporary)
+                throw error as? UserFacingError ?? UserFacingError(.exportFolder, "\(error)")
+            }
+            if let former = try folder.open(name), try former.hasSameBytes(as: file) {
+                try folder.remove(temporary)
+                report.unchanged = 1
+                return report
+            }
+            CrashPoint.beforeExportSync.reach()
+            try file.synchronize()
+            CrashPoint.beforeExportRename.reach()
+            try folder.rename(temporary, to: folder, name)
+            report.written = 1
+            return report
+        }
+    }
+}
+
+extension ExportFolder {
+    /// - Returns: false where the file is so already.
+    fileprivate func replace(_ name: String, by bytes: [UInt8]) throws(UserFacingError) -> Bool {
+        let parts = name.split(separator: "/").map(String.init)
+        let inner = parts.count > 1 ? try files.folder(parts[0]) : files
+        let last = parts[parts.count - 1]
+        if let there = try inner.open(last) {
+            if Int(try there.status().st_size) == bytes.count, try there.read(atMost: bytes.count) == bytes {
+                return false
+            }
+            guard String(decoding: try there.read(atMost: 1_024), as: UTF8.self).contains(WebPages.mark) else {
+                throw UserFacingError(
+                    .exportFolder, "\(inner.place(last)) was not written by an export.",
+                    consequence: "It stays as it is.",
+                    recoverySuggestion: "Move it away, or name another folder.")
+            }
+        }
+        try self.inner.rename(try write(bytes), to: inner, last)
+        return true
+    }
+}
+
+extension OpenFolder {
+    /// For writing, and empty: what another run left is used again. A second run at the same time is refused.
+    fileprivate func createLocked(_ name: String) throws(UserFacingError) -> OpenFile {
+        let descriptor = prsnl_createat(self.descriptor, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw failure("made", name) }
+        let file = OpenFile(descriptor, place(name))
+        // Another run may have put it into its place between the two calls.
+        guard prsnl_lock_file(descriptor) == 0, try status(name)?.st_ino == file.status().st_ino else {
+            throw UserFacingError(
+                .exportFolder, "Another export into this file is under way.", consequence: "This one did nothing.",
+                recoverySuggestion: "Wait until it has ended.")
+        }
+        guard ftruncate(descriptor, 0) == 0 else { throw failure("written", name) }
+        return file
+    }
+}
+
+extension OpenFile {
+    fileprivate func readEnd(atMost limit: Int) throws(UserFacingError) -> [UInt8] {
+        try read(atMost: limit, from: max(0, Int(status().st_size) - limit))
+    }
+
+    fileprivate func hasSameBytes(as other: OpenFile) throws(UserFacingError) -> Bool {
+        let size = Int(try status().st_size)
+        guard try other.status().st_size == size else { return false }
+        for start in stride(from: 0, to: size, by: 1 << 20) {
+            if try read(atMost: 1 << 20, from: start) != other.read(atMost: 1 << 20, from: start) { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,59 @@
+import Formats
+import Glibc
+import PRSNLCore
+import Requests
+
+/// A file or a folder of another service.
+enum ImportSource {
+    /// Bytes of a file: more than a whole account with its texts.
+    private static let largest = 1 << 30
+    private static let suffixes = [".csv", ".json", ".jsonl", ".html", ".htm", ".txt"]
+
+    /// - Parameter path: of a file or a folder; `-` for stdin.
+    /// - Throws: `import_unreadable`.
+    static func read(_ path: String) throws(UserFacingError) -> ImportFile {
+        guard path != "-" else { return try ImportFile(try bytes(of: STDIN_FILENO, "stdin"), "stdin") }
+        let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { throw failure(path, errno) }
+        defer { close(file) }
+        var information = stat()
+        guard fstat(file, &information) == 0 else { throw failure(path, errno) }
+        guard information.st_mode & S_IFMT == S_IFDIR else {
+            return try ImportFile(try bytes(of: file, path), path.split(separator: "/").last.map(String.init) ?? path)
+        }
+        // Its parts in their order. Folders in it have texts, and no parts.
+        var whole: ImportFile?
+        var others: [(name: String, error: UserFacingError)] = []
+        let entries = try OpenFolder(named: path).entries().sorted { $0.name < $1.name }
+        for (name, _) in entries where suffixes.contains(where: { name.lowercased().hasSuffix($0) }) {
+            do throws(UserFacingError) {
+                let inner = open("\(path)/\(name)", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+                guard inner >= 0 else { throw failure(name, errno) }
+                defer { close(inner) }
+                let part = try ImportFile(try bytes(of: inner, name), name)
+                if whole?.add(part) == nil { whole = part }
+            } catch {
+                guard error.code == .importUnreadable else { throw error }
+                others.append((name, error))
+            }
+        }
+        guard var whole else { throw others.first?.error ?? ImportFile.refusal("\(path) has no file of a known form.") }
+        for (name, error) in others { whole.leaveOut(name, error.message) }
+        return whole
+    }
+
+    private static func bytes(of file: Int32, _ name: String) throws(UserFacingError) -> [UInt8] {
+        let (bytes, code) = Descriptors.read(file, atMost: largest)
+        guard code == 0 else { throw failure(name, code) }
+        guard bytes.count <= largest else { throw ImportFile.refusal("\(name) has more than \(largest >> 30) GiB.") }
+        return bytes
+    }
+
+    private static func failure(_ path: String, _ code: Int32) -> UserFacingError {
+        UserFacingError(
+            .importUnreadable, "\(path) cannot be read: \(String(cString: strerror(code))).",
+            consequence: WritesRequest.refused,
+            recoverySuggestion: code == EACCES || code == EPERM
+                ? "Another user owns it: give it on stdin, to `prsnlctl import -`." : nil)
+    }
+}
