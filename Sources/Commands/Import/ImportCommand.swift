@@ -29,7 +29,8 @@ enum ImportCommand {
         let source = try ImportSource.read(path == "-" ? path : context.environment.absolute(path))
         let importing = try Importing(source, choice, reader)
         if arguments.has("--dry-run") { return try context.write(importing.plan) }
-        if context.isText { context.say("\(importing.plan.text(context.errorStyle).trimmingWhiteSpace())") }
+        let lines = importing.plan.text(context.errorStyle).split(separator: "\n")
+        if context.isText { for line in lines { context.say("\(line)") } }
         var batch = Batch(RequestClient(context))
         batch.report.plan = importing.plan
         for refused in importing.refused { batch.refuse(refused) }
