@@ -27,8 +27,15 @@ import Testing
         #expect(try await export().written == 1)
         if format == "epub" {
             #expect(try await export("--since", "last").items == 0)
-            try await scene.change("UPDATE item SET created_at = '2026-11-03T10:00:00.000000Z' WHERE title = 'Item 3'")
+            // One that comes late, with an older time, is new; one that was here and gets its id from the server is not.
+            #expect(try await scene.fixture.control("note", "written here").exit == .status(0))
             #expect(try await export("--since", "last").items == 1)
+            let late = scene.fixture.server.addNew()
+            #expect(try await scene.fixture.run(["--once"]).exit == .status(0))
+            try await scene.change(
+                "UPDATE item SET created_at = '2020-01-01T00:00:00.000000Z' WHERE id = '\(late[0].id)'")
+            #expect(try await export("--since", "last").items == 1)
+            #expect(try await export("--since", "last").items == 0)
         }
         // Nothing else is left beside it.
         let names = try await ChildProcess.run("/bin/ls", ["-A", scene.fixture.folder.path]).stdout

@@ -14,20 +14,42 @@ struct ReadExport {
     /// Called with how many of how many items are written.
     typealias OnItem = (Int, Int) -> Void
 
-    /// - Parameter since: only what was created later.
+    /// Where the changes of the copy were before the items were read; `nil` for a file without changes.
+    private let place: ChangePlace?
+
+    /// - Parameter last: only what has come since that book.
+    /// - Throws: `export_mismatch` where the copy has no items at all: a copy that was begun again replaces nothing.
     init(
-        _ reader: StoreReader, _ choice: ExportChoice?, since: Timestamp? = nil
+        _ reader: StoreReader, _ choice: ExportChoice?, since last: LastBook? = nil
     ) throws(UserFacingError) {
         self.reader = reader
         origin = try reader.exportOrigin()
+        place = try Self.place(reader)
+        let added = try last.flatMap { last throws(UserFacingError) in try last.added(reader) }
         var items: [(createdAt: Timestamp, id: String)] = []
+        var isEmpty = true
         try reader.exportRows { row in
-            guard choice?.ids.contains(ByteText(row.id)) ?? true, since.map({ row.createdAt > $0 }) ?? true else {
-                return
-            }
+            isEmpty = false
+            let id = ByteText(row.id)
+            guard choice?.ids.contains(id) ?? true, last?.isNew(row, added) ?? true else { return }
             items.append((row.createdAt, row.id))
         }
+        if isEmpty {
+            throw UserFacingError(
+                .exportMismatch, "The copy has no items.", consequence: "No file was touched.",
+                recoverySuggestion: "Look at `prsnlctl status`: the copy may be a new one.")
+        }
         self.items = items.sorted { ($0.createdAt, ByteText($0.id)) > ($1.createdAt, ByteText($1.id)) }
+    }
+
+    private static func place(_ reader: StoreReader) throws(UserFacingError) -> ChangePlace? {
+        do throws(UserFacingError) {
+            guard case .changes(_, let epoch, let newest) = try reader.changes(after: nil, limit: 0) else { return nil }
+            return ChangePlace(epoch: epoch, seq: newest)
+        } catch {
+            guard error.code == .changesUnavailable else { throw error }
+            return nil
+        }
     }
 
     private var identifier: String { "urn:prsnld:\(origin.mark)" }
@@ -60,7 +82,7 @@ struct ReadExport {
                 try book.add(item)
                 count += 1
             }
-            try book.end(comment: "\(Self.mark)\(newest)")
+            try book.end(comment: LastBook(newest: newest, place: place).text)
             return count
         }
     }
@@ -79,18 +101,6 @@ struct ReadExport {
             try file.write(Array(form.tail.utf8))
             return count
         }
-    }
-
-    /// In the comment at the end of a book, for `--since last`.
-    private static let mark = "PRSNL until "
-
-    /// Of the newest item in a book; `nil` where there is none, or another program's.
-    static func last(_ path: String) throws(UserFacingError) -> Timestamp? {
-        let folder = try OpenFolder(named: Descriptors.folder(of: path))
-        guard let file = try folder.open(FileExport.name(path)) else { return nil }
-        let end = try file.readEnd(atMost: mark.utf8.count + Timestamp.textLength)
-        let text = String(decoding: end, as: UTF8.self)
-        return text.hasPrefix(mark) ? Timestamp(text.dropFirst(mark.count)) : nil
     }
 
     // MARK: A folder
@@ -129,6 +139,57 @@ struct ReadExport {
     /// Whether the export itself may have made it. What a person puts beside the pages stays.
     private static func isPage(_ name: String) -> Bool {
         name.wholeMatch(of: /(items\/[0-9a-f]{32}|tag-[0-9a-f]{32}|month-\d{4}-\d{2})\.html|words-\d+\.js/) != nil
+    }
+}
+
+/// What a book says in its last bytes, for `--since last`.
+struct LastBook {
+    /// Of its newest item.
+    let newest: Timestamp
+    let place: ChangePlace?
+
+    private static let mark = "PRSNL until "
+
+    init(newest: Timestamp, place: ChangePlace?) { (self.newest, self.place) = (newest, place) }
+
+    var text: String { "\(Self.mark)\(newest) \(place?.description ?? "")" }
+
+    /// `nil` where there is none, or another program's.
+    init?(_ path: String) throws(UserFacingError) {
+        let folder = try OpenFolder(named: Descriptors.folder(of: path))
+        guard let file = try folder.open(FileExport.name(path)) else { return nil }
+        // A comment has no length of its own that could be read from the end.
+        let end = String(decoding: try file.readEnd(atMost: 120), as: UTF8.self)
+        guard let start = end.firstRange(of: Self.mark) else { return nil }
+        let words = end[start.upperBound...].split(separator: " ")
+        guard let newest = words.first.flatMap({ Timestamp($0) }) else { return nil }
+        self.init(newest: newest, place: words.dropFirst().first.flatMap { ChangePlace(String($0)) })
+    }
+
+    /// The ids of the items that have come since; `nil` where that is not known any more.
+    func added(_ reader: StoreReader) throws(UserFacingError) -> Set<ByteText>? {
+        guard var place else { return nil }
+        var added: Set<ByteText> = []
+        while true {
+            guard case .changes(let changes, _, _) = try reader.changes(after: place, limit: 1_000) else { return nil }
+            guard let last = changes.last else { return added }
+            for change in changes {
+                guard let id = change.itemID.map(ByteText.init) else { continue }
+                switch change.kind {
+                case "added", "restored": added.insert(id)
+                // It was made here, and is known by the server's id from now on.
+                case "identified" where added.remove(id) != nil:
+                    if let given = change.fields { added.insert(ByteText(given)) }
+                default: continue
+                }
+            }
+            place.seq = last.seq
+        }
+    }
+
+    /// - Parameter added: without it, what was created later is new.
+    func isNew(_ row: ExportRow, _ added: Set<ByteText>?) -> Bool {
+        added.map { $0.contains(ByteText(row.id)) } ?? (row.createdAt > newest)
     }
 }
 

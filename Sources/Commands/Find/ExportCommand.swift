@@ -64,12 +64,12 @@ enum ExportCommand {
 
     private static func since(
         _ path: String, _ arguments: ParsedArguments, _ format: ExportReport.Format, _ context: CommandContext
-    ) throws(UserFacingError) -> Timestamp? {
+    ) throws(UserFacingError) -> LastBook? {
         guard let word = arguments.value("--since") else { return nil }
         guard word == "last", format == .epub else {
             throw arguments.failure("--since takes `last`, with --format epub")
         }
-        let last = try ReadExport.last(path)
+        let last = try LastBook(path)
         if last == nil { context.say("there is no book of prsnld at \(path) yet: it gets all items") }
         return last
     }

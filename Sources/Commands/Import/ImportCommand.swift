@@ -46,6 +46,9 @@ enum ImportCommand {
             }
             batch.display.show(.capture, batch.report.accepted, of: importing.writes.count)
         }
+        if batch.interruption?.signal != nil {
+            context.say("interrupted: not all was queued; the same command goes on from there")
+        }
         return try batch.end(wait)
     }
 }
