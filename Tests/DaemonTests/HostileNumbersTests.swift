@@ -138,6 +138,7 @@ import Testing
         ] {
             _ = try await scene.fixture.startControl(words).waitForExit()
         }
+        try TestFile.write("https://example.org/imported\n", to: scene.fixture.folder.file("links.txt"))
         try await scene.change(
             """
             INSERT INTO recurring_error (code, endpoint, message, first_at, last_at, count)
@@ -152,15 +153,19 @@ import Testing
             ["queue", "--all"], ["list", "--deleted"], ["search", "--", "-zzz"], ["show", id, "--earlier", "1"],
             ["changes", "--since", "0"], ["changes", "--since", "7d"], ["changes", "--cursor", "place"],
             ["changes", "--match", "Item"], ["changes", "--reread"], ["account"], ["whoami"], ["doctor"],
-            ["export", "--format", "jsonl", "-"], ["mcp"], ["verify"], ["sync"],
+            ["export", "--format", "jsonl", "-"], ["export", "--format", "html", scene.file("pages")],
+            ["export", "--format", "epub", "--since", "last", scene.file("book.epub")],
+            ["export", "--format", "atom", scene.file("feed.atom")],
+            ["export", "--format", "csv", scene.file("links.csv")],
+            ["mcp"], ["verify"], ["sync"],
             ["retry-queue"], ["queue", "drop", "1"], ["undo"], ["note", "another"],
-            ["capture", "https://example.org/2"],
+            ["capture", "https://example.org/2"], ["import", scene.fixture.folder.file("links.txt")],
             ["edit", id, "--title", "z"], ["tag", id, "+a"], ["restore", id], ["delete", id, "--yes"],
         ]
     }
 
-    /// `open` starts a browser, and a login needs a person.
-    private static let others: Set = ["open", "login", "logout"]
+    /// `open` starts a browser, a login needs a person, and `browser-host` an extension.
+    private static let others: Set = ["open", "login", "logout", "browser-host"]
 
     /// Ends by itself, prints nothing that a terminal obeys, and JSON where it was asked for.
     private static func check(_ scene: ExportScene, _ command: [String], json: Bool, after what: String) async throws {

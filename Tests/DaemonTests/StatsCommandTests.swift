@@ -22,6 +22,6 @@ import Testing
         #expect(report.tags.map { "\($0.name) \($0.items) \($0.texts)" } == ["soup 2 1", "bread 1 1"])
         let piped = try await scene.fixture.control("stats")
         #expect(
-            piped.stdout.hasPrefix("months\t2026-11\t4\t3\nmonths\t2026-10\t1\t1\ntypes\tarticle\t4\t3\n"), "\(piped)")
+            piped.stdout.hasPrefix("months  2026-11  4  3\nmonths  2026-10  1  1\ntypes  article  4  3\n"), "\(piped)")
     }
 }

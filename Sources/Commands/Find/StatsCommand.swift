@@ -49,10 +49,10 @@ extension StatsReport: Report {
         let head =
             "\(Formatting.count(items, "item")), \(Formatting.count(texts)) with a text; \(Formatting.count(waiting, "write")) waiting\(age)"
         let parts = [("months", months), ("types", types), ("sites", sites), ("tags", tags)]
-        // A program reads all of them, a tab between the columns.
+        // A program reads all of them, two spaces between the columns.
         guard style.isTerminal else {
             return parts.flatMap { name, parts in
-                parts.map { "\(name)\t\(SafeText.harmless($0.name))\t\($0.items)\t\($0.texts)\n" }
+                parts.map { "\(name)  \(SafeText.harmless($0.name))  \($0.items)  \($0.texts)\n" }
             }.joined()
         }
         return head + "\n"
