@@ -9,7 +9,7 @@ import Testing
 /// The commands that only read, as their own flag says, each with an operand where it needs one. `open` is left out: it starts a
 /// browser.
 func readingCommands(item: String, folder: String) -> [[String]] {
-    let operands = ["ID": item, "WORD": "Item", "DIR": folder, "N": "1"]
+    let operands = ["ID": item, "WORD": "Item", "DIRFILE": folder, "N": "1"]
     return CommandTable.prsnlctl.commands.filter { $0.onlyReads && $0.name != "open" }.map { command in
         let operand = operands[command.operands.usage.filter(\.isLetter)] ?? "1"
         return command.name.split(separator: " ").map(String.init) + (command.operands.minimum > 0 ? [operand] : [])
