@@ -1,7 +1,7 @@
 import PRSNLCore
 
 /// Pages for a browser that need no server and nothing from elsewhere: one for each item, lists by month and by tag, and a search.
-/// What a text has is written by `XHTMLText`, and the policy in each page allows this folder's own two files alone.
+/// What a text has is written by `XHTMLText`, and the policy in each page allows files of this folder alone.
 package struct WebPages {
     /// Each file has this in its first bytes, so that none of a person's is written over.
     package static let mark = "Written by prsnld"
@@ -9,8 +9,8 @@ package struct WebPages {
     private let title: String
     /// Called with the name of each file, which has one folder at most, and its content.
     private let write: (String, String) throws -> Void
-    /// A list's line for each item: with the beginning of the link left out, because it differs.
-    private var lines: [(day: String, rest: String)] = []
+    /// What lists have of each item.
+    private var lines: [(day: String, line: String)] = []
     private var tags: [String: [Int]] = [:]
     private var months: [(month: String, first: Int)] = []
     private var words: [String] = []
@@ -20,7 +20,6 @@ package struct WebPages {
     /// The month of a day.
     private static func month(_ day: String) -> String { String(day.prefix(7)) }
 
-    /// Those that are written with every export.
     package init(title: String, _ write: @escaping (String, String) throws -> Void) throws {
         (self.title, self.write) = (title, write)
         try write("style.css", "/* \(Self.mark) */\n\(Self.style)")
@@ -35,7 +34,7 @@ package struct WebPages {
             page(item.title, "<article>\n\(item.xhtml { "../\(Self.file(tag: $0))" })</article>", "../"))
         if months.last?.month != Self.month(item.day) { months.append((Self.month(item.day), lines.count)) }
         for tag in Set(item.tags) { tags[tag, default: []].append(lines.count) }
-        lines.append((item.day, "items/\(file)\">\(XML.escaped(item.title))</a></li>\n"))
+        lines.append((item.day, "<li><a href=\"items/\(file)\">\(XML.escaped(item.title))</a></li>\n"))
         let text = ([item.title] + item.tags + [item.text ?? item.summary ?? ""]).joined(separator: " ").lowercased()
         let distinct = Set(text.split { !$0.isLetter && !$0.isNumber })
         words.append(JSONText.array(["items/\(file)", item.title, item.day, distinct.sorted().joined(separator: " ")]))
@@ -69,7 +68,7 @@ package struct WebPages {
                 text += (day.isEmpty ? "" : "</ul>\n") + "<h2>\(lines[item].day)</h2>\n<ul>\n"
                 day = lines[item].day
             }
-            text += "<li><a href=\"\(lines[item].rest)"
+            text += lines[item].line
         }
         return text + "</ul>"
     }

@@ -1,4 +1,3 @@
-import CLinux
 import Formats
 import Glibc
 import PRSNLCore
@@ -209,42 +208,6 @@ extension ReadItem {
     }
 }
 
-/// A file that an export writes: whole, or it is what it was.
-enum FileExport {
-    static func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
-
-    /// - Parameter body: writes all of it, and says how many items that are.
-    static func run(
-        _ path: String, _ format: ExportReport.Format, _ body: (OpenFile) throws -> Int
-    ) throws(UserFacingError) -> ExportReport {
-        try FolderOwner(path).run { () throws(UserFacingError) in
-            let folder = try OpenFolder(named: Descriptors.folder(of: path))
-            let name = name(path)
-            if let there = try folder.status(name), there.st_mode & S_IFMT != S_IFREG {
-                throw UserFacingError(.exportFolder, "\(path) is no file.", consequence: "Nothing was exported.")
-            }
-            let temporary = ".\(name).new"
-            let file = try folder.createLocked(temporary)
-            var report = ExportReport(format: format, folder: path)
-            do { report.items = try body(file) } catch {
-                try folder.remove(temporary)
-                throw error as? UserFacingError ?? UserFacingError(.exportFolder, "\(error)")
-            }
-            if let former = try folder.open(name), try former.hasSameBytes(as: file) {
-                try folder.remove(temporary)
-                report.unchanged = 1
-                return report
-            }
-            CrashPoint.beforeExportSync.reach()
-            try file.synchronize()
-            CrashPoint.beforeExportRename.reach()
-            try folder.rename(temporary, to: folder, name)
-            report.written = 1
-            return report
-        }
-    }
-}
-
 extension ExportFolder {
     /// - Returns: false where the file is so already.
     fileprivate func replace(_ name: String, by bytes: [UInt8]) throws(UserFacingError) -> Bool {
@@ -263,38 +226,6 @@ extension ExportFolder {
             }
         }
         try self.inner.rename(try write(bytes), to: inner, last)
-        return true
-    }
-}
-
-extension OpenFolder {
-    /// For writing, and empty: what another run left is used again. A second run at the same time is refused.
-    fileprivate func createLocked(_ name: String) throws(UserFacingError) -> OpenFile {
-        let descriptor = prsnl_createat(self.descriptor, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw failure("made", name) }
-        let file = OpenFile(descriptor, place(name))
-        // Another run may have put it into its place between the two calls.
-        guard prsnl_lock_file(descriptor) == 0, try status(name)?.st_ino == file.status().st_ino else {
-            throw UserFacingError(
-                .exportFolder, "Another export into this file is under way.", consequence: "This one did nothing.",
-                recoverySuggestion: "Wait until it has ended.")
-        }
-        guard ftruncate(descriptor, 0) == 0 else { throw failure("written", name) }
-        return file
-    }
-}
-
-extension OpenFile {
-    fileprivate func readEnd(atMost limit: Int) throws(UserFacingError) -> [UInt8] {
-        try read(atMost: limit, from: max(0, Int(status().st_size) - limit))
-    }
-
-    fileprivate func hasSameBytes(as other: OpenFile) throws(UserFacingError) -> Bool {
-        let size = Int(try status().st_size)
-        guard try other.status().st_size == size else { return false }
-        for start in stride(from: 0, to: size, by: 1 << 20) {
-            if try read(atMost: 1 << 20, from: start) != other.read(atMost: 1 << 20, from: start) { return false }
-        }
         return true
     }
 }

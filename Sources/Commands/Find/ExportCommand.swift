@@ -17,7 +17,7 @@ enum ExportCommand {
                 "Into DIR: `markdown` (a file for each item), `html` or `jsonl`. Into FILE: `epub`, `netscape` (bookmarks), `csv` or `atom`."
             ),
             .text("--query", "WORDS", "Only the items that a search finds, in a folder of their own."),
-            CommandOption("--since", "last", "Of `epub`: only what is newer than the book that is there."),
+            CommandOption("--since", "last", "Of `epub`: only what has come since the book that is there."),
             CommandOption("--quiet", nil, "Print nothing but errors."),
         ], onlyReads: true, needsRoot: true
     ) { context, arguments throws(UserFacingError) in

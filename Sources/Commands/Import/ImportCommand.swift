@@ -35,6 +35,7 @@ enum ImportCommand {
         batch.report.plan = importing.plan
         for refused in importing.refused { batch.refuse(refused) }
         // Each group is one transaction: a kill leaves whole groups, and the next run goes on behind them.
+        var left = importing.writes.count
         for writes in importing.writes.groups(of: 500) where batch.interruption?.signal == nil {
             do throws(Unwritten) {
                 let answers = try batch.outbox.write(TallyRequest(writes.map(\.request)))
@@ -44,11 +45,10 @@ enum ImportCommand {
                     consequence: "\(Count.text(batch.report.accepted, "capture", "is")) on disk.",
                     suggestion: "\(error.error.recoverySuggestion) Then give the command again: it goes on from there.")
             }
+            left -= writes.count
             batch.display.show(.capture, batch.report.accepted, of: importing.writes.count)
         }
-        if batch.interruption?.signal != nil {
-            context.say("interrupted: not all was queued; the same command goes on from there")
-        }
+        if left > 0 { context.say("interrupted: not all was queued; the same command goes on from there") }
         return try batch.end(wait)
     }
 }
