@@ -16,6 +16,8 @@ package struct ImportedItem: Sendable, Equatable {
     package var note: String?
     package var tags: [String] = []
     package var savedAt: Timestamp?
+    /// It has a time that is none.
+    package var hasBadTime = false
     package var states: Set<State> = []
     /// It has marked passages or a text, for which a capture has no place.
     package var hasHighlights = false
@@ -140,7 +142,9 @@ package struct ImportForm: Sendable {
         // Several services write the address where a page has no title.
         if item.title == item.url { item.title = nil }
         item.note = record.first(of: note)
-        item.savedAt = record.first(of: time).flatMap(Self.time)
+        let written = record.first(of: time)
+        item.savedAt = written.flatMap(Self.time)
+        item.hasBadTime = item.savedAt == nil && written.map { $0 != "0" } ?? false
         item.tags = tags.flatMap { record[$0] }.flatMap(split)
         if let folder {
             let folders = record[folder].flatMap { $0.split(separator: " / ") }.map { String($0).trimmingWhiteSpace() }
@@ -160,7 +164,8 @@ package struct ImportForm: Sendable {
         return value.split(separator: separator).map { String($0).trimmingWhiteSpace() }.filter { !$0.isEmpty }
     }
 
-    /// A list inside one value of CSV: of JSON, or of Python, where a text has quotation marks of either kind.
+    /// A list inside one value of CSV: of JSON, or of Python, where a text has quotation marks of either kind. A tag in brackets
+    /// has none.
     private static func list(_ value: String) -> [String] {
         guard value.hasPrefix("["), value.hasSuffix("]") else { return [value] }
         var texts: [String] = []
@@ -176,6 +181,7 @@ package struct ImportForm: Sendable {
                 mark = character
             }
         }
+        if texts.isEmpty, value != "[]" { return [value] }
         return texts.map { $0.trimmingWhiteSpace() }.filter { !$0.isEmpty }
     }
 

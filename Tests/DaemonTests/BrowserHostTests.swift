@@ -46,6 +46,19 @@ import Testing
             ])
     }
 
+    @Test func whatIsLeftOutIsSaid() async throws {
+        let fixture = try await fixture()
+        let (title, selection) = (String(repeating: "t", count: 9_000), String(repeating: "s", count: 90_000))
+        let text = "{\"url\":\"https://example.org/a\",\"title\":\"\(title)\",\"selection\":\"\(selection)\"}"
+        // Of a length whose four bytes are a text.
+        let padding = (0..<0x10000).first { ($0 + text.utf8.count) & 0x80_8080 == 0 } ?? 0
+        let ended = try await fixture.control(
+            "browser-host", input: message(text + String(repeating: " ", count: padding)))
+        let said = answers(ended.stdout)
+        #expect(said.count == 1 && said[0].contains("\"left_out\":\"") && said[0].contains("title"), "\(said)")
+        #expect(said.first?.contains("The selection is cut to") == true, "\(said)")
+    }
+
     @Test func aMessageThatIsCutOffOrTooLongEndsIt() async throws {
         let fixture = try await fixture()
         for wrong in [message("{}", size: 90), message("{}", size: 0x0101_0101), "ab"] {

@@ -128,6 +128,20 @@ import Testing
         #expect(piped.exit == .status(0) && piped.stdout.hasPrefix("queued #3"), "\(piped)")
     }
 
+    /// The entry is captured all the same. The same is said before anything is queued, and what is refused, too.
+    @Test func whatIsLeftOutOfAnEntryIsNamed() async throws {
+        let fixture = try await fixture()
+        let title = String(repeating: "t", count: 9_000)
+        let path = try file(fixture, "x.csv", "url,title,date\nhttps://example.org/a,\(title),soon\nabout:blank,B,\n")
+        for options in [["--dry-run"], []] {
+            let ended = try await fixture.control(["import", path] + options)
+            #expect(ended.stderr.contains("x.csv, line 2, left out: a date that cannot be read."), "\(ended)")
+            #expect(ended.stderr.contains("x.csv, line 2, left out: The title"), "\(ended)")
+            #expect(ended.stderr.contains("x.csv, line 3: "), "\(ended)")
+        }
+        #expect(try entries(fixture).map(\.url) == ["https://example.org/a"])
+    }
+
     /// Every entry is new, known, doubled, not chosen or refused.
     @Test func theNumbersOfThePlanAddUp() async throws {
         let fixture = try await fixture()

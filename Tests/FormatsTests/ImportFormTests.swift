@@ -140,6 +140,14 @@ import Testing
         #expect(file.problems.map(\.place) == ["x.csv, line 2", "x.csv, line 5"])
     }
 
+    /// A tag may stand in brackets, and a list may be empty.
+    @Test func aTagInBracketsIsNoList() throws {
+        let text = "[{\"url\":\"https://example.org/a\",\"tags\":[\"[draft]\",\"[]\",\"['b']\"],\"date\":\"once\"}]"
+        let file = try ImportFile(Array(text.utf8), "x.json")
+        #expect(file.items.map(\.item.tags) == [["[draft]", "b"]])
+        #expect(file.items.map(\.item.hasBadTime) == [true])
+    }
+
     @Test(arguments: ["[", "{\"a\":", "[{\"url\":\"https://example.org/\",\"a\":["]) func whatIsTooDeepEndsNothing(
         start: String
     ) {

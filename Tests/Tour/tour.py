@@ -206,18 +206,18 @@ class Setting:
         with self.daemon("--once", *options) as child:
             return child.process.wait(seconds)
 
-    def control(self, *arguments, seconds=120, input=""):
+    def control(self, *arguments, seconds=120, input="", **environment):
         """A command of prsnlctl: exit code, what it printed, and what it complained about."""
-        return self._run([CONTROL, "--config", self.path, *arguments], seconds, input)
+        return self._run([CONTROL, "--config", self.path, *arguments], seconds, input, environment)
 
     def shell(self, line, seconds=120):
         """A line as a person types it: the same."""
         return self._run(["sh", "-c", line], seconds)
 
-    def _run(self, words, seconds, input=""):
+    def _run(self, words, seconds, input="", more=None):
         # The places of readers are kept beside the database, not among those of the person who runs the tour.
         environment = clean_environment() | {
-            "XDG_STATE_HOME": os.path.dirname(self.path), "PATH": f"{BINARIES}:{os.environ['PATH']}"}
+            "XDG_STATE_HOME": os.path.dirname(self.path), "PATH": f"{BINARIES}:{os.environ['PATH']}"} | (more or {})
         done = subprocess.run(words, input=input, capture_output=True, text=True, timeout=seconds, env=environment)
         return done.returncode, done.stdout, done.stderr
 

@@ -343,7 +343,7 @@ enum FolderFailure {
         let (kind, cure): (ErrorCode, Advice?) =
             switch code {
             case ENOSPC, EDQUOT:
-                (.diskFull, "Free some space, and give the command again. It goes on where it stopped.")
+                (.diskFull, "Free some space, and give the command again.")
             case EIO: (.diskError, nil)
             case EFBIG: (.exportFolder, "Move it out of the folder, and give the command again.")
             case EROFS, EACCES, EPERM: (.exportFolder, "Check that this user may write there, or name another folder.")
@@ -352,7 +352,7 @@ enum FolderFailure {
         return UserFacingError(kind, message, consequence: done, recoverySuggestion: cure)
     }
 
-    static let done = "What was exported before stays, and the next run goes on."
+    static let done = "What was exported before stays."
 
     /// Where a folder of ours should be there is a symbolic link or a file.
     static func taken(_ path: String) -> UserFacingError {

@@ -18,7 +18,9 @@ enum BrowserHostCommand {
             let answer = Result { () throws(UserFacingError) in try capture(message, context) }
             var object = JSONFields()
             switch answer {
-            case .success(let entry): object.add("queued", "#\(entry)")
+            case .success((let entry, let leftOut)):
+                object.add("queued", "#\(entry)")
+                if !leftOut.isEmpty { object.add("left_out", leftOut.joined(separator: " ")) }
             case .failure(let error): object.add("error", "\(error.message) \(error.recoverySuggestion)")
             }
             let size = withUnsafeBytes(of: UInt32(object.bytes.count)) { Array($0) }
@@ -58,7 +60,10 @@ enum BrowserHostCommand {
         UserFacingError(.writeInvalid, message, consequence: WritesRequest.refused)
     }
 
-    private static func capture(_ message: [UInt8], _ context: CommandContext) throws(UserFacingError) -> Int64 {
+    /// - Returns: the entry in the outbox, and what was left out of it.
+    private static func capture(
+        _ message: [UInt8], _ context: CommandContext
+    ) throws(UserFacingError) -> (Int64, [String]) {
         let item: NewItem
         do {
             item = try JSONReader.read(whole: message) { reader in
@@ -75,13 +80,16 @@ enum BrowserHostCommand {
         // No person can correct a title that is too long; a selection is cut.
         var cut = item
         cut.note = item.note.map { String($0.unicodeScalars.prefix(WriteLimits.remark.upperBound)) }
-        let taken = try cut.taken(dialect: TagWords.dialect(context)).item
+        var (taken, leftOut) = try cut.taken(dialect: TagWords.dialect(context))
+        if cut.note != item.note {
+            leftOut.append("The selection is cut to \(Formatting.count(WriteLimits.remark.upperBound)) characters.")
+        }
         var outbox = RequestClient(context)
         let report: WriteReport
         do throws(Unwritten) { report = try WriteFlow.write(RequestClient.keyed([.create(taken)]), &outbox) } catch {
             throw error.userFacing
         }
-        if let entry = report.writes.first?.entry { return entry }
+        if let entry = report.writes.first?.entry { return (entry, leftOut) }
         throw report.writes.first?.error ?? refusal("Nothing was queued.")
     }
 }

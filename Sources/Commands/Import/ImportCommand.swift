@@ -28,7 +28,12 @@ enum ImportCommand {
         let path = arguments.operands[0]
         let source = try ImportSource.read(path == "-" ? path : context.environment.absolute(path))
         let importing = try Importing(source, choice, reader)
-        if arguments.has("--dry-run") { return try context.write(importing.plan) }
+        for line in importing.losses.prefix(20) { context.say(line) }
+        if importing.losses.count > 20 { context.say("…, and \(importing.losses.count - 20) more") }
+        if arguments.has("--dry-run") {
+            for refused in importing.refused { context.say("\(refused.item ?? ""): \(refused.error.message)") }
+            return try context.write(importing.plan)
+        }
         let lines = importing.plan.text(context.errorStyle).split(separator: "\n")
         if context.isText { for line in lines { context.say("\(line)") } }
         var batch = Batch(RequestClient(context))
@@ -118,6 +123,8 @@ private struct Importing {
     private(set) var plan: ImportPlan
     private(set) var writes: [(request: WriteRequest, place: String)] = []
     private(set) var refused: [BatchReport.Refusal] = []
+    /// What is left out of entries that are captured, and why.
+    private(set) var losses: [String] = []
     private let choice: ImportChoice
 
     private static let prefix = "import-"
@@ -186,6 +193,7 @@ private struct Importing {
         } else if item.savedAt != nil {
             plan.dates += 1
         }
+        if item.hasBadTime { losses.append("\(entry.place), left out: a date that cannot be read.") }
         let wanted = NewItem(
             url: item.url, title: item.title, note: item.note, tags: Array(tags.prefix(WriteLimits.tagCount)),
             type: item.type)
@@ -193,6 +201,7 @@ private struct Importing {
             let (made, leftOut) = try wanted.taken(dialect: choice.dialect)
             plan.new += 1
             plan.cut += leftOut.isEmpty ? 0 : 1
+            losses += leftOut.map { "\(entry.place), left out: \($0)" }
             plan.highlights += item.hasHighlights ? 1 : 0
             plan.texts += item.hasText ? 1 : 0
             plan.manyTags += tags.count > WriteLimits.tagCount ? 1 : 0
