@@ -28,7 +28,7 @@ enum ImportCommand {
         let path = arguments.operands[0]
         let source = try ImportSource.read(path == "-" ? path : context.environment.absolute(path))
         let importing = try Importing(source, choice, reader)
-        for line in importing.losses.prefix(20) { context.say(line) }
+        for line in importing.losses.prefix(20) { context.say("\(line)") }
         if importing.losses.count > 20 { context.say("…, and \(importing.losses.count - 20) more") }
         if arguments.has("--dry-run") {
             for refused in importing.refused { context.say("\(refused.item ?? ""): \(refused.error.message)") }
