@@ -10,7 +10,10 @@ package struct EPUBWriter {
     /// More than one where a file for each chapter would be more than a ZIP file has.
     private let chaptersPerFile: Int
     private var page = ""
-    private var titles: [String] = []
+    private var count = 0
+    private var lastTitle = ""
+    /// The lines of `nav.xhtml` and `toc.ncx`.
+    private var links: [UInt8] = [], points: [UInt8] = []
 
     private static let mostFiles = 20_000
     private static let style = """
@@ -50,46 +53,51 @@ package struct EPUBWriter {
     }
 
     package mutating func add(_ item: ReadItem) throws {
-        page += "<section id=\"i\(titles.count)\">\n\(try item.xhtml())</section>\n"
-        titles.append(item.title)
-        if titles.count % chaptersPerFile == 0 { try endFile() }
+        page += "<section id=\"i\(count)\">\n\(try item.xhtml())</section>\n"
+        let (place, title) = ("c\(count / chaptersPerFile).xhtml#i\(count)", XML.escaped(item.title))
+        count += 1
+        lastTitle = item.title
+        links += "<li><a href=\"\(place)\">\(title)</a></li>\n".utf8
+        points += "<navPoint id=\"n\(count)\" playOrder=\"\(count)\"><navLabel><text>\(title)</text></navLabel>".utf8
+        points += "<content src=\"\(place)\"/></navPoint>\n".utf8
+        if count % chaptersPerFile == 0 { try endFile() }
     }
 
     /// - Parameter comment: for the program that writes the next one.
     package mutating func end(comment: String) throws {
         if !page.isEmpty { try endFile() }
-        let links = titles.indices.map { (place: place($0), title: XML.escaped(titles[$0])) }
-        try add(
-            "book/nav.xhtml",
-            xhtml(
-                "<nav epub:type=\"toc\" id=\"toc\"><h1>\(XML.escaped(title))</h1>\n<ol>\n"
-                    + links.map { "<li><a href=\"\($0.place)\">\($0.title)</a></li>\n" }.joined() + "</ol></nav>"))
-        try add(
-            "book/toc.ncx",
-            """
+        let parts = xhtml("<nav epub:type=\"toc\" id=\"toc\"><h1>\(XML.escaped(title))</h1>\n<ol>\n\0</ol></nav>")
+        Self.enclose(&links, parts)
+        try zip.add("book/nav.xhtml", links)
+        links = []
+        let head = """
             <?xml version="1.0" encoding="UTF-8"?>
             <ncx xmlns="http://www.daisy.org/z3986/2005/ncx/" version="2005-1"><head>
             <meta name="dtb:uid" content="\(XML.escaped(identifier))"/></head>
             <docTitle><text>\(XML.escaped(title))</text></docTitle><navMap>
+            \0</navMap></ncx>
 
             """
-                + links.enumerated().map { index, link in
-                    "<navPoint id=\"n\(index)\" playOrder=\"\(index + 1)\"><navLabel><text>\(link.title)</text></navLabel>"
-                        + "<content src=\"\(link.place)\"/></navPoint>\n"
-                }.joined() + "</navMap></ncx>\n")
+        Self.enclose(&points, head)
+        try zip.add("book/toc.ncx", points)
         try add("book/content.opf", contents)
         try zip.end(comment: comment)
     }
 
+    /// - Parameter text: the lines, of which there may be very many, take the place of its NUL.
+    private static func enclose(_ lines: inout [UInt8], _ text: String) {
+        let parts = text.split(separator: "\0")
+        lines.insert(contentsOf: parts[0].utf8, at: 0)
+        lines += parts[1].utf8
+    }
+
     private mutating func endFile() throws {
-        let number = (titles.count - 1) / chaptersPerFile
-        try add("book/c\(number).xhtml", xhtml(page, title: chaptersPerFile == 1 ? titles.last : nil))
+        let number = (count - 1) / chaptersPerFile
+        try add("book/c\(number).xhtml", xhtml(page, title: chaptersPerFile == 1 ? lastTitle : nil))
         page = ""
     }
 
     private mutating func add(_ name: String, _ text: String) throws { try zip.add(name, Array(text.utf8)) }
-
-    private func place(_ chapter: Int) -> String { "c\(chapter / chaptersPerFile).xhtml#i\(chapter)" }
 
     private func xhtml(_ body: String, title: String? = nil) -> String {
         """
@@ -115,7 +123,7 @@ package struct EPUBWriter {
     }
 
     private var contents: String {
-        let files = 0..<(titles.count + chaptersPerFile - 1) / chaptersPerFile
+        let files = 0..<(count + chaptersPerFile - 1) / chaptersPerFile
         return """
             <?xml version="1.0" encoding="UTF-8"?>
             <package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id" xml:lang="\(language)">

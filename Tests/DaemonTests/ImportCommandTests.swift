@@ -128,7 +128,7 @@ import Testing
         #expect(piped.exit == .status(0) && piped.stdout.hasPrefix("queued #3"), "\(piped)")
     }
 
-    /// The entry is captured all the same. The same is said before anything is queued, and what is refused, too.
+    /// The entry is captured nevertheless. --dry-run says it too, and what is refused.
     @Test func whatIsLeftOutOfAnEntryIsNamed() async throws {
         let fixture = try await fixture()
         let title = String(repeating: "t", count: 9_000)

@@ -169,7 +169,10 @@ extension ChildProcess {
         prsnl_spawn_close_from(&actions, 3)
         if let directory { prsnl_spawn_chdir(&actions, directory) }
 
-        let environmentLines = environment.map { $0.map { "\($0.key)=\($0.value)" } } ?? currentEnvironment()
+        // What the thread sanitizer must not report is the same in every program.
+        let sanitizer = currentEnvironment().filter { $0.hasPrefix("TSAN_OPTIONS=") }
+        let given = environment?.map { "\($0.key)=\($0.value)" }
+        let environmentLines = given.map { $0 + sanitizer } ?? currentEnvironment()
         var processID = pid_t()
         let code = withCStrings([path] + arguments) { argv in
             withCStrings(environmentLines) { envp in
