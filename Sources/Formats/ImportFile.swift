@@ -10,8 +10,8 @@ package struct ImportFile: Sendable {
     package private(set) var files = 1
     package private(set) var items: [(item: ImportedItem, place: String)] = []
     package private(set) var problems: [Problem] = []
-    /// Files that are not read.
-    package private(set) var others: [Problem] = []
+    /// Which files of the same folder are not read, and why.
+    package var others: [String] = []
 
     package mutating func add(_ other: ImportFile) {
         forms += other.forms.filter { !forms.contains($0) }
@@ -21,9 +21,6 @@ package struct ImportFile: Sendable {
     }
 
     package mutating func refuse(_ place: String, _ reason: String) { problems.append((place, reason)) }
-
-    /// A file of the same folder that is not read.
-    package mutating func leaveOut(_ name: String, _ reason: String) { others.append((name, reason)) }
 
     package static func refusal(_ message: String, _ suggestion: Advice? = nil) -> UserFacingError {
         UserFacingError(

@@ -135,8 +135,7 @@ private struct Importing {
         self.choice = choice
         plan = ImportPlan(
             form: source.forms.joined(separator: ", "), files: source.files,
-            entries: source.items.count + source.problems.count,
-            otherFiles: source.others.map { "\($0.place): \($0.reason)" })
+            entries: source.items.count + source.problems.count, otherFiles: source.others)
         for problem in source.problems { refuse(problem.place, problem.reason) }
         let entries = merged(source.items)
         let known = try reader.known(among: Set(entries.map(\.address)), keysWith: Self.prefix)

@@ -23,10 +23,15 @@ enum ImportSource {
         }
         // Its parts in their order. Folders in it have texts, and no parts.
         var whole: ImportFile?
-        var others: [(name: String, error: UserFacingError)] = []
+        var others: [UserFacingError] = []
         let entries = try OpenFolder(named: path).entries().sorted { $0.name < $1.name }
-        for (name, _) in entries where suffixes.contains(where: { name.lowercased().hasSuffix($0) }) {
+        for (name, isFile) in entries {
+            let isKnown = suffixes.contains { name.lowercased().hasSuffix($0) }
+            guard isKnown || isFile else { continue }
             do throws(UserFacingError) {
+                guard isKnown else {
+                    throw ImportFile.refusal("\(name) ends with none of \(suffixes.joined(separator: ", ")).")
+                }
                 let inner = open("\(path)/\(name)", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
                 guard inner >= 0 else { throw failure(name, errno) }
                 defer { close(inner) }
@@ -34,11 +39,11 @@ enum ImportSource {
                 if whole?.add(part) == nil { whole = part }
             } catch {
                 guard error.code == .importUnreadable else { throw error }
-                others.append((name, error))
+                others.append(error)
             }
         }
-        guard var whole else { throw others.first?.error ?? ImportFile.refusal("\(path) has no file of a known form.") }
-        for (name, error) in others { whole.leaveOut(name, error.message) }
+        guard var whole else { throw others.first ?? ImportFile.refusal("\(path) has no file of a known form.") }
+        whole.others = others.map(\.message)
         return whole
     }
 
