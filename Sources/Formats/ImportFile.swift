@@ -33,6 +33,11 @@ package struct ImportFile: Sendable {
         if bytes.starts(with: Array("PK\u{3}\u{4}".utf8)) {
             throw Self.refusal("\(name) is a ZIP file.", "Unpack it, and name the folder.")
         }
+        if bytes.isEmpty { throw Self.refusal("\(name) is empty.") }
+        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+            throw Self.refusal("\(name) is UTF-16.", "Convert it: `iconv -f UTF-16 -t UTF-8 FILE >NEW`.")
+        }
+        if bytes.contains(0) { throw Self.refusal("\(name) is no text.") }
         let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         if String(validating: bytes, as: UTF8.self) == nil {
             let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)

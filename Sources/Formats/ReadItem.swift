@@ -59,6 +59,15 @@ package enum LinkForm: String, Sendable {
     /// Whether an item without an address has an entry.
     package var takesNotes: Bool { self == .atom }
 
+    /// How each file that was written here begins. Pocket's own CSV has other ends of lines.
+    package var start: String {
+        switch self {
+        case .netscape: "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<!-- \(WebPages.mark) -->\n"
+        case .csv: "title,url,time_added,tags,status\r\n"
+        case .atom: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- \(WebPages.mark) -->\n"
+        }
+    }
+
     /// - Parameters:
     ///   - identifier: what no other feed has.
     ///   - updated: of the newest entry.
@@ -66,18 +75,16 @@ package enum LinkForm: String, Sendable {
         switch self {
         case .netscape:
             """
-            <!DOCTYPE NETSCAPE-Bookmark-file-1>
-            <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
+            \(start)<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
             <TITLE>\(XML.escaped(title))</TITLE>
             <H1>\(XML.escaped(title))</H1>
             <DL><p>
 
             """
-        case .csv: "title,url,time_added,tags,status\r\n"
+        case .csv: start
         case .atom:
             """
-            <?xml version="1.0" encoding="UTF-8"?>
-            <feed xmlns="http://www.w3.org/2005/Atom"><title>\(XML.escaped(title))</title><id>\(XML.escaped(identifier))</id>
+            \(start)<feed xmlns="http://www.w3.org/2005/Atom"><title>\(XML.escaped(title))</title><id>\(XML.escaped(identifier))</id>
             <updated>\(updated)</updated><author><name>prsnld</name></author>
 
             """

@@ -71,8 +71,40 @@ import Testing
         try TestFile.write("mine", to: "\(folder)/index.html")
         let ended = try await scene.fixture.control("export", "--format", "html", folder)
         #expect(
-            ended.exit == .status(1) && ended.stderr.contains("index.html was not written by an export."), "\(ended)")
+            ended.exit == .status(1) && ended.stderr.contains("\(folder) has other files."), "\(ended)")
         #expect(try TestFile.text("\(folder)/index.html") == "mine")
+    }
+
+    /// One of another format neither, and a search that finds nothing empties none.
+    @Test(arguments: ["netscape", "csv", "atom", "epub"]) func onlyAFileOfTheSameExportIsReplaced(
+        format: String
+    ) async throws {
+        let scene = try await ExportScene()
+        let file = scene.fixture.folder.file("file")
+        func export(_ format: String, _ more: [String] = []) async throws -> (ChildProcess.Exit, String) {
+            let ended = try await scene.fixture.control(["export", "--format", format, file] + more)
+            return (ended.exit, ended.stdout + ended.stderr)
+        }
+        for text in ["mine", "title,url,time_added,tags,status\nA,https://example.org/,1,,unread\n"] {
+            try TestFile.write(text, to: file)
+            let (exit, said) = try await export(format)
+            #expect(exit == .status(1) && said.contains("was not written by an export to \(format)."), "\(said)")
+            #expect(try TestFile.text(file) == text)
+        }
+        try TestFile.write("", to: file)
+        #expect(try await export(format).0 == .status(0))
+        let whole = try TestFile.read(file)
+        let (exit, said) = try await export(format, ["--query", "nosuchword"])
+        #expect(exit == .status(0) && said.contains("There is nothing to export: no file was written."), "\(said)")
+        for other in ["netscape", "csv", "atom", "epub"] where other != format {
+            #expect(try await export(other).0 == .status(1), "\(other)")
+        }
+        #expect(try TestFile.read(file) == whole)
+        if format == "epub" {
+            let (exit, said) = try await export(format, ["--query", "Item", "--since", "last"])
+            #expect(exit == .status(1) && said.contains("of another search"), "\(said)")
+        }
+        #expect(try await export(format).1.contains(" already."))
     }
 
     /// Not by another program that reads the file, either.

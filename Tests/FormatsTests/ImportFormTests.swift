@@ -180,7 +180,7 @@ import Testing
 
     @Test(arguments: [
         ("PK\u{3}\u{4}abc", "x is a ZIP file."), ("a,b\nc,d\n", "x is of no known form."),
-        ("[1,2]", "x: it is no object."), ("", "x is of no known form."),
+        ("[1,2]", "x: it is no object."), ("", "x is empty."), ("\u{0}", "x is no text."),
         ("<p>Hello</p>", "x has no entries of a known form."), ("[{\"url\":", "x: no JSON from here on"),
     ]) func whatIsNoExportIsRefused(_ text: String, _ message: String) {
         let error = Self.refusal(Array(text.utf8), "x")

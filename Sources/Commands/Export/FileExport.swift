@@ -6,15 +6,27 @@ import PRSNLCore
 enum FileExport {
     static func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
 
-    /// - Parameter body: writes all of it, and says how many items that are.
+    /// - Parameters:
+    ///   - isOwn: whether a file that is there was written by such an export. No other is replaced.
+    ///   - body: writes all of it, and says how many items that are.
     static func run(
-        _ path: String, _ format: ExportReport.Format, _ body: (OpenFile) throws -> Int
+        _ path: String, _ format: ExportReport.Format, isOwn: (OpenFile) throws(UserFacingError) -> Bool,
+        _ body: (OpenFile) throws -> Int
     ) throws(UserFacingError) -> ExportReport {
         try FolderOwner(path).run { () throws(UserFacingError) in
             let folder = try OpenFolder(named: Descriptors.folder(of: path))
             let name = name(path)
-            if let there = try folder.status(name), there.st_mode & S_IFMT != S_IFREG {
-                throw UserFacingError(.exportFolder, "\(path) is no file.", consequence: "Nothing was exported.")
+            func refusal(_ what: String) -> UserFacingError {
+                UserFacingError(
+                    .exportFolder, "\(path) \(what).", consequence: "Nothing was exported.",
+                    recoverySuggestion: "Name another file.")
+            }
+            if let there = try folder.status(name) {
+                let kind = there.st_mode & S_IFMT
+                guard kind == S_IFREG else { throw refusal(kind == S_IFDIR ? "is a folder" : "is no regular file") }
+                if there.st_size > 0, let former = try folder.open(name), !(try isOwn(former)) {
+                    throw refusal("was not written by an export to \(format.rawValue)")
+                }
             }
             let temporary = ".\(name).new"
             let file = try folder.createLocked(temporary)

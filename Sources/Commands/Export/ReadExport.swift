@@ -7,7 +7,7 @@ import Store
 /// transaction of its own, the newest first.
 struct ReadExport {
     let reader: StoreReader
-    let origin: ExportOrigin
+    private var origin: ExportOrigin
     private let items: [(createdAt: Timestamp, id: String)]
 
     /// Called with how many of how many items are written.
@@ -23,6 +23,12 @@ struct ReadExport {
     ) throws(UserFacingError) {
         self.reader = reader
         origin = try reader.exportOrigin()
+        origin.query = choice?.query
+        if let last, last.query != LastBook.query(choice) {
+            throw UserFacingError(
+                .exportMismatch, "The book that is there is of another search.", consequence: "It stays as it is.",
+                recoverySuggestion: "Name another file.")
+        }
         place = try Self.place(reader)
         let added = try last.flatMap { last throws(UserFacingError) in try last.added(reader) }
         var items: [(createdAt: Timestamp, id: String)] = []
@@ -66,11 +72,13 @@ struct ReadExport {
 
     // MARK: A file
 
-    func book(_ path: String, _ onItem: OnItem) throws(UserFacingError) -> ExportReport {
+    func book(_ path: String, _ choice: ExportChoice?, _ onItem: OnItem) throws(UserFacingError) -> ExportReport {
         guard !items.isEmpty else { return ExportReport(format: .epub, folder: path) }
         // Of most texts, as far as that is known.
         let language = getenv("LANG").map { String(cString: $0).prefix { $0.isASCII && $0.isLetter } }
-        return try FileExport.run(path, .epub) { file in
+        return try FileExport.run(path, .epub) { file throws(UserFacingError) in
+            try LastBook(file) != nil
+        } _: { file in
             var count = 0
             var book = try EPUBWriter(
                 title: title, identifier: "\(identifier):\(newest.microseconds)",
@@ -81,7 +89,7 @@ struct ReadExport {
                 try book.add(item)
                 count += 1
             }
-            try book.end(comment: LastBook(newest: newest, place: place).text)
+            try book.end(comment: LastBook(newest, LastBook.query(choice), place).text)
             return count
         }
     }
@@ -89,7 +97,10 @@ struct ReadExport {
     func links(
         _ path: String, _ form: LinkForm, _ format: ExportReport.Format, _ onItem: OnItem
     ) throws(UserFacingError) -> ExportReport {
-        try FileExport.run(path, format) { file in
+        guard !items.isEmpty else { return ExportReport(format: format, folder: path) }
+        var report = try FileExport.run(path, format) { file throws(UserFacingError) in
+            try file.read(atMost: form.start.utf8.count) == Array(form.start.utf8)
+        } _: { file in
             var count = 0
             try file.write(Array(form.head(title: title, identifier: identifier, updated: newest).utf8))
             try forEach(onItem) { item in
@@ -100,6 +111,8 @@ struct ReadExport {
             try file.write(Array(form.tail.utf8))
             return count
         }
+        report.leftOut = items.count - report.items
+        return report
     }
 
     // MARK: A folder
@@ -109,6 +122,14 @@ struct ReadExport {
             var report = ExportReport(format: .html, folder: path)
             var written: Set<String> = []
             do {
+                let isOwn = try folder.files.open("style.css").map { try $0.read(atMost: 100) }.map {
+                    String(decoding: $0, as: UTF8.self).contains(WebPages.mark)
+                }
+                guard try isOwn ?? folder.files.entries().allSatisfy({ $0.name.hasPrefix(".") }) else {
+                    throw UserFacingError(
+                        .exportFolder, "\(path) has other files.", consequence: "It stays as it is.",
+                        recoverySuggestion: "Name a new folder, or one that has such pages.")
+                }
                 try folder.saveOrigin()
                 var pages = try WebPages(title: title) { name, text in
                     written.insert(name)
@@ -145,24 +166,33 @@ struct ReadExport {
 struct LastBook {
     /// Of its newest item.
     let newest: Timestamp
+    /// Of what search it is.
+    let query: String
     let place: ChangePlace?
 
     private static let mark = "PRSNL until "
+    static func query(_ choice: ExportChoice?) -> String { choice.map { Fingerprint($0.query).hexadecimal } ?? "all" }
 
-    init(newest: Timestamp, place: ChangePlace?) { (self.newest, self.place) = (newest, place) }
+    init(_ newest: Timestamp, _ query: String, _ place: ChangePlace?) {
+        (self.newest, self.query, self.place) = (newest, query, place)
+    }
 
-    var text: String { "\(Self.mark)\(newest) \(place?.description ?? "")" }
+    var text: String { "\(Self.mark)\(newest) \(query) \(place?.description ?? "")" }
 
     /// `nil` where there is none, or another program's.
     init?(_ path: String) throws(UserFacingError) {
         let folder = try OpenFolder(named: Descriptors.folder(of: path))
         guard let file = try folder.open(FileExport.name(path)) else { return nil }
+        try self.init(file)
+    }
+
+    init?(_ file: OpenFile) throws(UserFacingError) {
         // A comment has no length of its own that could be read from the end.
-        let end = String(decoding: try file.readEnd(atMost: 120), as: UTF8.self)
+        let end = String(decoding: try file.readEnd(atMost: 200), as: UTF8.self)
         guard let start = end.firstRange(of: Self.mark) else { return nil }
         let words = end[start.upperBound...].split(separator: " ")
-        guard let newest = words.first.flatMap({ Timestamp($0) }) else { return nil }
-        self.init(newest: newest, place: words.dropFirst().first.flatMap { ChangePlace(String($0)) })
+        guard words.count > 1, let newest = Timestamp(words[0]) else { return nil }
+        self.init(newest, String(words[1]), words.count > 2 ? ChangePlace(String(words[2])) : nil)
     }
 
     /// The ids of the items that have come since; `nil` where that is not known any more.

@@ -1,5 +1,6 @@
 package import Console
 import Formats
+import Glibc
 import PRSNLCore
 import Store
 
@@ -35,7 +36,7 @@ enum ExportCommand {
         func show(_ done: Int, of whole: Int) { display.show(.export, done, of: whole) }
         let report: ExportReport
         switch format {
-        case .epub: report = try ReadExport(reader, choice, since: since).book(path, show)
+        case .epub: report = try ReadExport(reader, choice, since: since).book(path, choice, show)
         case .html: report = try ReadExport(reader, choice).pages(path, choice, show)
         case .netscape, .csv, .atom:
             let form = LinkForm(rawValue: format.rawValue) ?? .csv
@@ -70,7 +71,9 @@ enum ExportCommand {
             throw arguments.failure("--since takes `last`, with --format epub")
         }
         let last = try LastBook(path)
-        if last == nil { context.say("there is no book of prsnld at \(path) yet: it gets all items") }
+        if last == nil, access(path, F_OK) != 0 {
+            context.say("there is no book at \(path) yet: it gets all items")
+        }
         return last
     }
 
@@ -139,6 +142,8 @@ package struct ExportReport: Sendable, Equatable, Codable {
     /// Files of items that the copy lacks, and of which it does not know yet whether they were deleted. With `--query` also of
     /// those that the search did not find, while items wait for its index.
     package var kept = 0
+    /// Of `csv` and `netscape`: items without an address, which have no place there.
+    package var leftOut = 0
     /// Files that another program changed at the same moment: the next run sees to them.
     package var busy = 0
 }
@@ -148,9 +153,11 @@ extension ExportReport: Report {
         let place = style.safe(folder)
         if format == .jsonl { return "Exported \(Formatting.count(items, "item")) to \(place)/prsnl.jsonl.\n" }
         if format.isFile {
-            if items == 0, format == .epub { return "There is nothing new: no book was written.\n" }
-            return
-                "Exported \(Formatting.count(items, "item")) to \(place)\(unchanged > 0 ? ", which was so already" : "").\n"
+            if written + unchanged == 0 { return "There is nothing to export: no file was written.\n" }
+            let more = leftOut > 0 ? " \(Formatting.count(leftOut, "item")) without an address are left out." : ""
+            let count = Formatting.count(items, "item")
+            let what = unchanged > 0 ? "\(place) has these \(count) already." : "Exported \(count) to \(place)."
+            return "\(what)\(more)\n"
         }
         let optional = [(removed, "removed"), (moved, "moved to .deleted")].filter { $0.0 > 0 }
         let counts = ([(written, "written"), (unchanged, "unchanged")] + optional)

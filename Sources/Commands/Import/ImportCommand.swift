@@ -129,7 +129,7 @@ private struct Importing {
 
     private static let prefix = "import-"
     /// Captures a minute of the main server (docs/outbox.md).
-    private static let pace = 30.0
+    static let pace = 30.0
 
     init(_ source: ImportFile, _ choice: ImportChoice, _ reader: StoreReader) throws(UserFacingError) {
         self.choice = choice
@@ -274,7 +274,7 @@ extension ImportPlan: Report {
             if highlights > 0 { "Highlights are left out, of \(number(highlights))." }
             if texts > 0 { "Texts are left out, of \(number(texts)): the server reads the pages itself." }
             if cut > 0 { "A title or a remark is left out, of \(number(cut)): the server does not take it." }
-            if let minutes, new > 0 {
+            if let minutes, Double(new) > Importing.pace {
                 "The delivery takes about \(Formatting.duration(.seconds(minutes * 60))): the server takes 30 captures a minute."
             }
         }

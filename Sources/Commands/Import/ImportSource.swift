@@ -7,7 +7,7 @@ import Requests
 enum ImportSource {
     /// Bytes of a file: more than a whole account with its texts.
     private static let largest = 1 << 30
-    private static let suffixes = [".csv", ".json", ".jsonl", ".html", ".htm", ".txt"]
+    private static let suffixes = [".csv", ".json", ".jsonl", ".html", ".htm", ".txt", ".zip"]
 
     /// - Parameter path: of a file or a folder; `-` for stdin.
     /// - Throws: `import_unreadable`.
@@ -30,7 +30,8 @@ enum ImportSource {
             guard isKnown || isFile else { continue }
             do throws(UserFacingError) {
                 guard isKnown else {
-                    throw ImportFile.refusal("\(name) ends with none of \(suffixes.joined(separator: ", ")).")
+                    let known = suffixes.dropLast().joined(separator: ", ")
+                    throw ImportFile.refusal("\(name) ends with none of \(known).")
                 }
                 let inner = open("\(path)/\(name)", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
                 guard inner >= 0 else { throw failure(name, errno) }
@@ -59,6 +60,6 @@ enum ImportSource {
             .importUnreadable, "\(path) cannot be read: \(String(cString: strerror(code))).",
             consequence: WritesRequest.refused,
             recoverySuggestion: code == EACCES || code == EPERM
-                ? "Another user owns it: give it on stdin, to `prsnlctl import -`." : nil)
+                ? "Give it to `prsnlctl import -` on stdin, from a program that may read it." : nil)
     }
 }
