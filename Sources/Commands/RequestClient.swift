@@ -264,7 +264,7 @@ extension UserFacingError {
         let place = code == .controlRefused ? paths?.controlSocket : paths?.database
         if suggestion == code.recoverySuggestion, let place, let group = Self.group(of: place) {
             suggestion =
-                "Root can let this user look: `adduser \(UserDatabase.user(geteuid())) \(group)`, which counts from the next login on. "
+                "Root can let this user look: `usermod -aG \(group) \(UserDatabase.user(geteuid()))`, which counts from the next login on. "
                 + "Or give the command as root."
         }
         return with(suggestion: suggestion, next: CommandContext.sudo())

@@ -41,7 +41,7 @@ import Testing
         Step(
             words: "prsnlctl status", remark: "A moment later the copy is there.",
             before: { try await $0.waitUntilComplete() }),
-        Step(words: "adduser --quiet ada prsnld", remark: "The stranger becomes a member of the group."),
+        Step(words: "usermod -aG prsnld ada", remark: "The stranger becomes a member of the group."),
         Step(words: "prsnlctl whoami", user: stranger),
         Step(
             words: "sqlite3 -readonly \(ServiceScene.database) 'SELECT count(*) FROM timeline'", user: stranger),

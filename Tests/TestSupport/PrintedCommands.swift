@@ -1,7 +1,7 @@
 /// The commands that a text tells a person to type.
 package enum PrintedCommands {
     package static let programs = [
-        "prsnlctl", "prsnld", "sudo", "su", "systemctl", "journalctl", "adduser", "usermod", "chmod", "chown", "curl",
+        "prsnlctl", "prsnld", "sudo", "su", "systemctl", "journalctl", "usermod", "chmod", "chown", "curl",
         "find",
         "loginctl", "sqlite3", "timedatectl", "sysctl", "ulimit", "mkdir", "locale", "install", "make", "git",
     ]

@@ -75,7 +75,7 @@ package struct ItemListReport: Sendable, Encodable {
         }
         if missingTexts > 0 {
             let their = missingTexts == 1 ? "its" : "their"
-            let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "More than "
+            let more = missingTexts < CopySummary.Texts.mostCounted ? "" : "At least "
             "\(more)\(Count.text(missingTexts, "text", "is")) not here yet, so \(their) words cannot be found."
         }
         if notIndexed > 0 {

@@ -97,6 +97,6 @@ extension StatusReport: Report {
 
     private var missingTexts: String? {
         guard let texts = copy.texts, texts.enabled != false, texts.asOf == nil, texts.missing > 0 else { return nil }
-        return "\(texts.present == nil ? "More than " : "")\(Count.text(texts.missing, "text", "is")) not here yet"
+        return "\(texts.present == nil ? "At least " : "")\(Count.text(texts.missing, "text", "is")) not here yet"
     }
 }

@@ -147,7 +147,7 @@ extension Decoder {
 
 extension NextCommand {
     private static let programs: Set<String> = [
-        "prsnlctl", "prsnld", "systemctl", "journalctl", "adduser", "usermod", "chmod", "curl", "find", "loginctl",
+        "prsnlctl", "prsnld", "systemctl", "journalctl", "usermod", "chmod", "curl", "find", "loginctl",
         "VACUUM",
     ]
 

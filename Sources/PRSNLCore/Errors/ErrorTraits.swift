@@ -306,8 +306,8 @@ package struct ErrorTraits: Sendable {
         .daemonBusy: .passing("Try again in a moment."),
         .controlRefused: .person(
             """
-            Give the command as root or as the daemon's user. `adduser USER prsnld` lets a user look, after the next \
-            login, and group_may_write = yes lets the group change things.
+            Give the command as root or as the daemon's user. `usermod -aG prsnld USER` lets a user look, after the \
+            next login, and group_may_write = yes lets the group change things.
             """),
         .controlProtocol: .person("Check that prsnld and prsnlctl are of the same version, then restart the daemon."),
         .controlSocketTaken: .person("Stop the other daemon, or set control_socket to a path of its own."),
