@@ -105,6 +105,9 @@ import Testing
             #expect(exit == .status(1) && said.contains("of another search"), "\(said)")
         }
         #expect(try await export(format).1.contains(" already."))
+        #expect(try await scene.fixture.control("note", "no address").exit == .status(0))
+        let left = try await export(format).1.contains(" Left out, without an address: 1 item.")
+        #expect(left == (format == "netscape" || format == "csv"))
     }
 
     /// Not by another program that reads the file, either.

@@ -154,7 +154,7 @@ extension ExportReport: Report {
         if format == .jsonl { return "Exported \(Formatting.count(items, "item")) to \(place)/prsnl.jsonl.\n" }
         if format.isFile {
             if written + unchanged == 0 { return "There is nothing to export: no file was written.\n" }
-            let more = leftOut > 0 ? " \(Formatting.count(leftOut, "item")) without an address are left out." : ""
+            let more = leftOut > 0 ? " Left out, without an address: \(Formatting.count(leftOut, "item"))." : ""
             let count = Formatting.count(items, "item")
             let what = unchanged > 0 ? "\(place) has these \(count) already." : "Exported \(count) to \(place)."
             return "\(what)\(more)\n"
