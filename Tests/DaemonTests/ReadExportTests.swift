@@ -62,6 +62,10 @@ import Testing
         let last = try await export()
         #expect(last.items == 5 && last.removed == 1, "\(last)")
         #expect(TestFile.exists("\(folder)/mine.html"))
+        try TestFile.write("mine", to: "\(folder)/index.html")
+        let refused = try await scene.fixture.control("export", "--format", "html", folder)
+        #expect(refused.stderr.contains("index.html was not written by an export."), "\(refused)")
+        #expect(try TestFile.text("\(folder)/index.html") == "mine")
     }
 
     @Test func aFileOfAPersonIsNotWrittenOver() async throws {

@@ -24,7 +24,7 @@ struct ReadExport {
         self.reader = reader
         origin = try reader.exportOrigin()
         origin.query = choice?.query
-        if let last, last.query != LastBook.query(choice) {
+        if let last, last.query != LastBook.mark(of: origin.query) {
             throw UserFacingError(
                 .exportMismatch, "The book that is there is of another search.", consequence: "It stays as it is.",
                 recoverySuggestion: "Name another file.")
@@ -72,7 +72,7 @@ struct ReadExport {
 
     // MARK: A file
 
-    func book(_ path: String, _ choice: ExportChoice?, _ onItem: OnItem) throws(UserFacingError) -> ExportReport {
+    func book(_ path: String, _ onItem: OnItem) throws(UserFacingError) -> ExportReport {
         guard !items.isEmpty else { return ExportReport(format: .epub, folder: path) }
         // Of most texts, as far as that is known.
         let language = getenv("LANG").map { String(cString: $0).prefix { $0.isASCII && $0.isLetter } }
@@ -89,7 +89,7 @@ struct ReadExport {
                 try book.add(item)
                 count += 1
             }
-            try book.end(comment: LastBook(newest, LastBook.query(choice), place).text)
+            try book.end(comment: LastBook(newest, LastBook.mark(of: origin.query), place).text)
             return count
         }
     }
@@ -171,7 +171,7 @@ struct LastBook {
     let place: ChangePlace?
 
     private static let mark = "PRSNL until "
-    static func query(_ choice: ExportChoice?) -> String { choice.map { Fingerprint($0.query).hexadecimal } ?? "all" }
+    static func mark(of query: String?) -> String { query.map { Fingerprint($0).hexadecimal } ?? "all" }
 
     init(_ newest: Timestamp, _ query: String, _ place: ChangePlace?) {
         (self.newest, self.query, self.place) = (newest, query, place)

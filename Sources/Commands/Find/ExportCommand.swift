@@ -36,7 +36,7 @@ enum ExportCommand {
         func show(_ done: Int, of whole: Int) { display.show(.export, done, of: whole) }
         let report: ExportReport
         switch format {
-        case .epub: report = try ReadExport(reader, choice, since: since).book(path, choice, show)
+        case .epub: report = try ReadExport(reader, choice, since: since).book(path, show)
         case .html: report = try ReadExport(reader, choice).pages(path, choice, show)
         case .netscape, .csv, .atom:
             let form = LinkForm(rawValue: format.rawValue) ?? .csv
@@ -72,7 +72,7 @@ enum ExportCommand {
         }
         let last = try LastBook(path)
         if last == nil, access(path, F_OK) != 0 {
-            context.say("there is no book at \(path) yet: it gets all items")
+            context.say("there is no book at \(path) yet: this is the first")
         }
         return last
     }
